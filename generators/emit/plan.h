@@ -8,7 +8,7 @@
 namespace scalide {
 
 /// The storage of a buffer (runtime/include/scalide/plan.h has the same list).
-enum class Storage { data = 0, scale = 1, arena = 2, scalar = 3, prepared = 6 };
+enum class Storage { data, scale, arena, scalar, prepared };
 /// The role of an argument for the caller.
 enum class ArgumentRole { input, output, inout, state, constant };
 

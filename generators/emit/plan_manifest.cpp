@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char *storage_names[] = {"data", "scale", "arena", "scalar", "constant", "size", "prepared"};
+constexpr const char *storage_names[] = {"data", "scale", "arena", "scalar", "prepared"};
 constexpr const char *role_names[] = {"input", "output", "inout", "state", "constant"};
 
 Json shape_of(const Type &type) {

@@ -159,7 +159,7 @@ std::string buffer_rows(const Plan &plan, ExtentTables &extents) {
     for (const PlanBuffer &buffer : plan.buffers) {
         const std::string location = short_location(buffer.origin.location);
         rows +=
-            fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}, 0, 0, {}, {}, {}}},\n", to_c_string(buffer.name),
+            fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}},\n", to_c_string(buffer.name),
                         static_cast<int>(buffer.type.dtype), buffer.type.rank(), extents.shape(buffer.type.shape),
                         static_cast<int>(buffer.storage), buffer.index, buffer.first_step, buffer.last_step,
                         static_cast<int>(buffer.part.kind), to_c_string(buffer.part.of), location.empty() ? "0" : to_c_string(location));
@@ -194,7 +194,7 @@ std::string program_text(const PlannedProgram &program, size_t variant_count, co
            table("scalide_requirement", prefix + "requirements", requirements) + steps +
            fmt::format(
                "\nstatic const scalide_program {0}plan = {{\n    SCALIDE_PLAN_VERSION, {1}, {7}, {2},\n    {3},\n    {4}, {5}, {6}, "
-               "{{0, 0}}, {8}, {9}, {10}, {11}, {12}, {13}, {14:d}}};\n",
+               "{8}, {9}, {10}, {11}, {12}, {13}, {14:d}}};\n",
                prefix, to_c_string(plan.name), to_c_string(plan.target), to_c_string(plan.numerics), to_c_string(plan.hash), numbers,
                tables, static_cast<int>(plan.device), variant_count, pointer(variant_count, "variants"), plan.requirements.size(),
                pointer(plan.requirements.size(), "requirements"), prepare, signature_of(plan), plan.require_libraries);

@@ -22,7 +22,6 @@ namespace {
 
 void *state; // one for all contexts, as Halide's objects have it
 constexpr char image[] = "device code";
-constexpr float weights[] = {1, 2, 3, 4};
 
 /// args: user context, x, loss, weights, size, b. What Halide makes of two stages that run on the device.
 int kernel(void **args) {
@@ -53,14 +52,14 @@ int kernel(void **args) {
 }
 
 constexpr scalide_term b_term = {1, {0, -1, -1, -1}}, four_term = {4, {-1, -1, -1, -1}};
-const scalide_extent x_shape[] = {{&b_term, 1}, {&four_term, 1}}, size = {&b_term, 1};
+const scalide_extent x_shape[] = {{&b_term, 1}, {&four_term, 1}};
 const scalide_symbol symbols[] = {{"b", 0, 1 << 20, 1}};
 const scalide_argument arguments[] = {{"x", SCALIDE_INPUT, 0, -1, 0}, {"loss", SCALIDE_OUTPUT, 1, -1, 0}};
 const scalide_buffer buffers[] = {
-    {"x", SCALIDE_F32, 2, x_shape, SCALIDE_STORAGE_DATA, 0, -1, 0, nullptr, nullptr},
-    {"loss", SCALIDE_F32, 0, nullptr, SCALIDE_STORAGE_DATA, 1, 0, 0, nullptr, nullptr},
-    {"weights", SCALIDE_F32, 1, &x_shape[1], SCALIDE_STORAGE_CONSTANT, -1, -1, 0, weights, nullptr},
-    {"size", SCALIDE_F32, 0, nullptr, SCALIDE_STORAGE_SIZE, -1, -1, 0, nullptr, &size},
+    {"x", SCALIDE_F32, 2, x_shape, SCALIDE_STORAGE_DATA, 0, -1, 0},
+    {"loss", SCALIDE_F32, 0, nullptr, SCALIDE_STORAGE_DATA, 1, 0, 0},
+    {"weights", SCALIDE_F32, 1, &x_shape[1], SCALIDE_STORAGE_ARENA, -1, 0, 0},
+    {"size", SCALIDE_F32, 0, nullptr, SCALIDE_STORAGE_SCALAR, 0, 0, 0},
 };
 const scalide_operand operands[] = {
     {SCALIDE_OPERAND_BUFFER, 0, 2, x_shape, 0}, {SCALIDE_OPERAND_BUFFER, 1, 0, nullptr, 0}, {SCALIDE_OPERAND_BUFFER, 2, 1, &x_shape[1], 0},
@@ -77,12 +76,11 @@ const scalide_program program = {SCALIDE_PLAN_VERSION,
                                  std::size(arguments),
                                  std::size(buffers),
                                  std::size(steps),
-                                 0,
+                                 1,
                                  symbols,
                                  arguments,
                                  buffers,
                                  steps,
-                                 {nullptr, 0},
                                  0,
                                  nullptr,
                                  0,

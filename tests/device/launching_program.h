@@ -4,7 +4,8 @@
 namespace scalide::test {
 
 /// A hand-written plan whose host code launches the CUDA kernels `rows.3` and `sum.4`: x f32[b, 4], y f32[b] -> loss f32[]. `rows.3` uses
-/// shared memory. It writes the input of `sum.4` into memory that Halide's host code allocates. `sum.4` reads a constant and a size.
+/// shared memory. It writes the input of `sum.4` into memory that Halide's host code allocates. `sum.4` reads a buffer in the arena and one
+/// in the scalar table.
 const scalide_program *launching_program();
 
 /// Bytes of shared memory that `rows.3` requests.

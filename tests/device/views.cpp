@@ -180,7 +180,7 @@ TEST(views, of_8_axes_are_copied_to_dense_memory) {
     const scalide_term terms[] = {{2, {-1, -1, -1, -1}}, {3, {-1, -1, -1, -1}}};
     const scalide_extent two = {&terms[0], 1}, three = {&terms[1], 1}, shape[] = {two, three, two, two, three, two, two, three};
     const scalide_argument argument = {"w", SCALIDE_INOUT, 0, -1, 0};
-    const scalide_buffer buffer = {"w", SCALIDE_F64, 8, shape, SCALIDE_STORAGE_DATA, 0, 0, 0, nullptr, nullptr, 0, nullptr};
+    const scalide_buffer buffer = {"w", SCALIDE_F64, 8, shape, SCALIDE_STORAGE_DATA, 0, 0, 0, 0, nullptr};
     const scalide_operand operand = {SCALIDE_OPERAND_BUFFER, 0, 8, shape, 0};
     const scalide_step step = {"nothing", no_launches, &operand, 1, nullptr};
     scalide_program program = {};

@@ -120,7 +120,7 @@ private:
     void change_program() {
         scalide_program &program = plan_.program;
         constexpr std::array<const char *, 5> targets = {"", "x86-64-linux-sse41", "x86-64-linux-none", "---", "arm-64-linux"};
-        switch (choices_.below(10)) {
+        switch (choices_.below(9)) {
         case 0: shorten(program.symbol_count, plan_.symbols.size()); break;
         case 1: shorten(program.argument_count, plan_.arguments.size()); break;
         case 2: shorten(program.buffer_count, plan_.buffers.size()); break;
@@ -128,8 +128,7 @@ private:
         case 4: shorten(program.scalar_count, 1 << 16); break; // that bind clears
         case 5: program.target = targets[choices_.below(targets.size())]; break;
         case 6: program.device = number(); break;
-        case 7: program.scratch = plan_.shapes[choices_.below(plan_.shapes.size())][0]; break;
-        case 8: shorten(program.requirement_count, 1); break;
+        case 7: shorten(program.requirement_count, 1); break;
         default: program.plan_version = SCALIDE_PLAN_VERSION + choices_.below(2);
         }
     }
@@ -142,16 +141,9 @@ private:
         *fields[choices_.below(fields.size())] = number();
     }
     void change_buffer(scalide_buffer &buffer) {
-        // How long a constant is only its shape says.
-        if (buffer.constant) return;
         std::array<int32_t *, 7> fields = {&buffer.dtype,      &buffer.rank,      &buffer.storage, &buffer.index,
                                            &buffer.first_step, &buffer.last_step, &buffer.part};
-        const size_t field = choices_.below(fields.size() + 1);
-        if (field == fields.size()) {
-            buffer.size = choices_.coin() ? nullptr : plan_.shapes[choices_.below(plan_.shapes.size())].data();
-        } else {
-            *fields[field] = number();
-        }
+        *fields[choices_.below(fields.size())] = number();
     }
     void change_extent(scalide_extent &extent) {
         auto &term = plan_.terms.emplace_back(std::make_unique<scalide_term>());

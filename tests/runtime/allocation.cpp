@@ -128,20 +128,6 @@ TEST(runtime, scratch_grows_in_the_first_run_only) {
     scalide_binding_destroy(binding);
 }
 
-TEST(runtime, a_declared_scratch_size_is_reserved_by_bind) {
-    Context context(2, 64);
-    Sample sample(512);
-    scalide_program program = *sample_program();
-    const scalide_term kilobyte[] = {{1024, {-1, -1, -1, -1}}};
-    program.scratch = {kilobyte, 1};
-    scalide_binding *binding = nullptr;
-    ASSERT_EQ(bind(context, &program, sample, &binding), SCALIDE_OK);
-    const int before = allocations_made;
-    ASSERT_EQ(scalide_run(binding), SCALIDE_OK);
-    EXPECT_EQ(allocations_made, before);
-    scalide_binding_destroy(binding);
-}
-
 TEST(runtime, every_failing_allocation_is_a_status) {
     Sample sample(64);
     // context, workers, scratch of both, thread table, thread; library, memory, symbols, binding, plan of the arena, arena

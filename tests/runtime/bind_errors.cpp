@@ -127,13 +127,11 @@ const Case cases[] = {
     {"scale_overlaps_own_data", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[1].scale = &s.w[3]; },
      "sample.w: a run writes this memory, but it overlaps with w. Pass separate memory."},
     {"plan_version", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.program.plan_version = 99; },
-     "sample: plan version must be 14, got 99. Generate the library again with the tool of this runtime."},
+     "sample: plan version must be 15, got 99. Generate the library again with the tool of this runtime."},
     {"device", SCALIDE_WRONG_DEVICE, [](Sample &, Program &p) { p.program.device = SCALIDE_OPENCL; },
      "sample: the context must be for opencl (the program's target), got cpu. Create it with this device, or build the program for cpu."},
     {"bad_table", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.buffers[6].index = 1; },
      "sample: the plan has a wrong entry: total. Generate the library again."},
-    {"bad_size", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.buffers[7].dtype = SCALIDE_BF16; },
-     "sample: the plan has a wrong entry: size_y. Generate the library again."},
     {"bad_lifetime", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.buffers[5].last_step = 3; },
      "sample: the plan has a wrong entry: h. Generate the library again."},
     {"data_of_another_argument", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.buffers[3].index = 0; },
@@ -144,10 +142,6 @@ const Case cases[] = {
      "sample: the plan has a wrong entry: w.scale. Generate the library again."},
     {"long_scale", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.buffers[2].dtype = SCALIDE_F64; },
      "sample: the plan has a wrong entry: w.scale. Generate the library again."},
-    {"written_constant", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.buffers[8].first_step = 0; },
-     "sample: the plan has a wrong entry: table. Generate the library again."},
-    {"written_size", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.buffers[7].first_step = 0; },
-     "sample: the plan has a wrong entry: size_y. Generate the library again."},
     {"scalar_with_axes", SCALIDE_INVALID_PROGRAM,
      [](Sample &, Program &p) { p.buffers[6].rank = 1, p.buffers[6].shape = p.buffers[3].shape; },
      "sample: the plan has a wrong entry: total. Generate the library again."},
@@ -167,8 +161,6 @@ const Case cases[] = {
      "sample: dynamic_slice.sizes: b must be at least 7, got b = 6. Pass arrays with other extents."},
     {"requirement_of_an_unknown_symbol", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.require("", of_symbol_1); },
      "sample: the plan has a wrong entry: dynamic_slice.sizes. Generate the library again."},
-    {"scratch_of_an_unknown_symbol", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.program.scratch = of_symbol_1; },
-     "sample: the plan has a wrong entry: scratch. Generate the library again."},
     {"requirement_without_words", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.require(nullptr, at_least_7); },
      "sample: the plan has a wrong entry: dynamic_slice.sizes. Generate the library again."},
     {"form_of_an_unknown_symbol", SCALIDE_INVALID_PROGRAM,
@@ -309,5 +301,5 @@ TEST(runtime, the_signature_of_the_header_is_compared) {
     program.program.plan_version = 12;
     EXPECT_EQ(scalide_check_signature(context.handle, &program.program, 7), SCALIDE_INVALID_PROGRAM);
     EXPECT_STREQ(scalide_message(context.handle),
-                 "sample: plan version must be 14, got 12. Generate the library again with the tool of this runtime.");
+                 "sample: plan version must be 15, got 12. Generate the library again with the tool of this runtime.");
 }

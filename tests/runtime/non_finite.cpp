@@ -63,8 +63,8 @@ TEST(runtime, does_not_count_arguments_that_no_step_writes) {
     program.step_count = 1;
     std::vector<scalide_buffer> buffers(program.buffers, program.buffers + program.buffer_count);
     for (scalide_buffer &buffer : buffers) buffer.first_step = -1;
-    buffers[5].storage = SCALIDE_STORAGE_CONSTANT; // no arena
-    buffers[5].constant = &infinity;
+    buffers[5].storage = SCALIDE_STORAGE_SCALAR; // no arena
+    buffers[5].index = buffers[5].rank = 0;
     program.buffers = buffers.data();
     Context context;
     Sample sample;

@@ -33,7 +33,7 @@ int one_row(void *user_context, int row, uint8_t *bytes) {
 int sample_rows(void **arguments) {
     void *user_context = *static_cast<void **>(arguments[0]);
     const auto *x = static_cast<HalideBuffer *>(arguments[1]);
-    RowsClosure closure = {host<float>(arguments[1]), host<float>(arguments[2]), *static_cast<float *>(arguments[3]),
+    RowsClosure closure = {host<float>(arguments[1]), host<float>(arguments[2]), *host<float>(arguments[3]),
                            host<float>(arguments[5]), host<float>(arguments[6]), x->dim[0].extent};
     return halide_do_par_for(user_context, one_row, 0, *static_cast<int32_t *>(arguments[4]), reinterpret_cast<uint8_t *>(&closure));
 }
@@ -47,10 +47,10 @@ int sample_reduce(void **arguments) {
 }
 
 int sample_update(void **arguments) {
-    const double total = *static_cast<double *>(arguments[1]);
-    const float size = *static_cast<float *>(arguments[2]);
-    for (int i = 0; i < 4; ++i) host<float>(arguments[4])[i] += host<float>(arguments[3])[i];
-    *host<float>(arguments[5]) *= 2;
-    *host<float>(arguments[6]) = static_cast<float>(total / size);
+    const double total = *host<double>(arguments[1]);
+    const int32_t rows = *static_cast<int32_t *>(arguments[2]);
+    for (int i = 0; i < 4; ++i) host<float>(arguments[3])[i] += static_cast<float>(i + 1);
+    *host<float>(arguments[4]) *= 2;
+    *host<float>(arguments[5]) = static_cast<float>(total / rows);
     return 0;
 }

@@ -17,10 +17,10 @@ scalide_status run_kernel(Context &context, scalide_kernel kernel, int runs) {
     const scalide_step step = {"test", kernel, nullptr, 0, nullptr};
     program.steps = &step;
     program.step_count = 1;
-    scalide_buffer buffers[9];
-    std::copy(program.buffers, program.buffers + 9, buffers);
-    buffers[5].storage = SCALIDE_STORAGE_CONSTANT; // no arena
-    buffers[5].constant = &buffers;
+    scalide_buffer buffers[7];
+    std::copy(program.buffers, program.buffers + 7, buffers);
+    buffers[5].storage = SCALIDE_STORAGE_SCALAR; // no arena
+    buffers[5].index = buffers[5].rank = 0;
     buffers[5].first_step = -1;
     program.buffers = buffers;
     scalide_binding *binding = nullptr;

@@ -67,8 +67,7 @@ struct AddPlan {
         const auto rank = static_cast<int32_t>(shape.size());
         for (int32_t i = 0; i < 3; ++i) {
             const int32_t first = i == 0 ? -1 : 0;
-            buffers.push_back(
-                {arguments[i].name, SCALIDE_F32, rank, shape.data(), SCALIDE_STORAGE_DATA, i, first, 0, nullptr, nullptr, 0, nullptr});
+            buffers.push_back({arguments[i].name, SCALIDE_F32, rank, shape.data(), SCALIDE_STORAGE_DATA, i, first, 0, 0, nullptr});
             operands.push_back({SCALIDE_OPERAND_BUFFER, i, static_cast<int32_t>(merged.size()), merged.data(), strided});
         }
         step = {"add", add, operands.data(), 3, nullptr};

@@ -35,19 +35,17 @@ struct WeightedPlan {
     scalide_term b_terms[1] = {{1, {0, -1, -1, -1}}}, four_terms[1] = {{4, {-1, -1, -1, -1}}};
     scalide_extent b[1] = {{b_terms, 1}}, four[1] = {{four_terms, 1}};
 
-    scalide_buffer prepare_buffers[2] = {
-        {"w", SCALIDE_F32, 1, four, SCALIDE_STORAGE_DATA, 0, -1, 0, nullptr, nullptr, 0, nullptr, nullptr},
-        {"doubled", SCALIDE_F32, 1, four, SCALIDE_STORAGE_DATA, 1, 0, 0, nullptr, nullptr, 0, nullptr, nullptr}};
+    scalide_buffer prepare_buffers[2] = {{"w", SCALIDE_F32, 1, four, SCALIDE_STORAGE_DATA, 0, -1, 0, 0, nullptr, nullptr},
+                                         {"doubled", SCALIDE_F32, 1, four, SCALIDE_STORAGE_DATA, 1, 0, 0, 0, nullptr, nullptr}};
     scalide_argument prepare_arguments[2] = {{"w", SCALIDE_INPUT, 0, -1, 0}, {"doubled", SCALIDE_OUTPUT, 1, -1, 0}};
     scalide_operand prepare_operands[2] = {{SCALIDE_OPERAND_BUFFER, 0, 1, four, 0}, {SCALIDE_OPERAND_BUFFER, 1, 1, four, 0}};
     scalide_step prepare_steps[1] = {{"double", double_weights, prepare_operands, 2, nullptr}};
     scalide_program prepare = program_of(0, 2, 2);
 
-    scalide_buffer buffers[4] = {
-        {"x", SCALIDE_F32, 1, b, SCALIDE_STORAGE_DATA, 0, -1, 0, nullptr, nullptr, 0, nullptr, nullptr},
-        {"w", SCALIDE_F32, 1, four, SCALIDE_STORAGE_DATA, 1, -1, -1, nullptr, nullptr, 0, nullptr, nullptr},
-        {"y", SCALIDE_F32, 1, b, SCALIDE_STORAGE_DATA, 2, 0, 0, nullptr, nullptr, 0, nullptr, nullptr},
-        {"doubled", SCALIDE_F32, 1, four, SCALIDE_STORAGE_PREPARED, 0, -1, 0, nullptr, nullptr, 0, nullptr, nullptr}};
+    scalide_buffer buffers[4] = {{"x", SCALIDE_F32, 1, b, SCALIDE_STORAGE_DATA, 0, -1, 0, 0, nullptr, nullptr},
+                                 {"w", SCALIDE_F32, 1, four, SCALIDE_STORAGE_DATA, 1, -1, -1, 0, nullptr, nullptr},
+                                 {"y", SCALIDE_F32, 1, b, SCALIDE_STORAGE_DATA, 2, 0, 0, 0, nullptr, nullptr},
+                                 {"doubled", SCALIDE_F32, 1, four, SCALIDE_STORAGE_PREPARED, 0, -1, 0, 0, nullptr, nullptr}};
     scalide_argument arguments[3] = {{"x", SCALIDE_INPUT, 0, -1, 0}, {"w", SCALIDE_CONSTANT, 1, -1, 0}, {"y", SCALIDE_OUTPUT, 2, -1, 0}};
     scalide_operand operands[3] = {
         {SCALIDE_OPERAND_BUFFER, 0, 1, b, 0}, {SCALIDE_OPERAND_BUFFER, 3, 1, four, 0}, {SCALIDE_OPERAND_BUFFER, 2, 1, b, 0}};

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /* The version of this file and of the calling convention of kernels. The runtime rejects programs with another version. */
-#define SCALIDE_PLAN_VERSION 14u
+#define SCALIDE_PLAN_VERSION 15u
 
 /* The maximum number of symbols in a term. */
 #define SCALIDE_TERM_SYMBOLS 4
@@ -53,13 +53,11 @@ typedef struct {
 
 /* Where a buffer is stored. */
 typedef enum {
-    SCALIDE_STORAGE_DATA = 0,     /* in the data of argument `index` */
-    SCALIDE_STORAGE_SCALE = 1,    /* in the scale of argument `index` */
-    SCALIDE_STORAGE_ARENA = 2,    /* in the arena, aligned to 64 bytes, used from step first_step to step last_step (inclusive) */
-    SCALIDE_STORAGE_SCALAR = 3,   /* a scalar in slot `index` of the scalar table. Slots are not reused, so it is readable after the run */
-    SCALIDE_STORAGE_CONSTANT = 4, /* `constant` points to the elements, aligned to 64 bytes */
-    SCALIDE_STORAGE_SIZE = 5,     /* a scalar of f32, f64 or i32: scalide_bind evaluates *size */
-    SCALIDE_STORAGE_PREPARED = 6  /* in the memory of scalide_constants: output `index` of the prepare program */
+    SCALIDE_STORAGE_DATA = 0,    /* in the data of argument `index` */
+    SCALIDE_STORAGE_SCALE = 1,   /* in the scale of argument `index` */
+    SCALIDE_STORAGE_ARENA = 2,   /* in the arena, aligned to 64 bytes, used from step first_step to step last_step (inclusive) */
+    SCALIDE_STORAGE_SCALAR = 3,  /* a scalar in slot `index` of the scalar table. Slots are not reused, so it is readable after the run */
+    SCALIDE_STORAGE_PREPARED = 4 /* in the memory of scalide_constants: output `index` of the prepare program */
 } scalide_storage;
 
 /* A buffer: an array that kernels read or write. */
@@ -70,8 +68,6 @@ typedef struct {
     int32_t storage;               /* scalide_storage */
     int32_t index;                 /* of the argument or the slot, see scalide_storage; otherwise -1 */
     int32_t first_step, last_step; /* the first step that writes the buffer (-1: none) and the last step that uses it */
-    const void *constant;          /* SCALIDE_STORAGE_CONSTANT only */
-    const scalide_extent *size;    /* SCALIDE_STORAGE_SIZE only */
     int32_t part;                  /* scalide_part: the component of `tensor` that the buffer holds */
     const char *tensor;            /* name of the tensor in the source program; NULL: the same as `name` */
     const char *location;          /* where the source program computes the tensor, such as "net.scl:4"; NULL: not known */
@@ -81,8 +77,7 @@ typedef struct {
 typedef enum {
     SCALIDE_OPERAND_BUFFER = 0, /* a halide_buffer_t for buffer `index`. The kernel sees `rank` and `shape`: axes may be merged or left out,
                                    but there are never more elements than in the buffer */
-    SCALIDE_OPERAND_SCALAR = 1, /* a pointer to the value of scalar buffer `index`, with the dtype of the buffer */
-    SCALIDE_OPERAND_SYMBOL = 2  /* a pointer to the value of symbol `index` as int32_t */
+    SCALIDE_OPERAND_SYMBOL = 1  /* a pointer to the value of symbol `index` as int32_t */
 } scalide_operand_kind;
 
 /* One argument of a kernel. The order is the order of Halide's arguments after the user context. */
@@ -165,7 +160,6 @@ struct scalide_program {
     const scalide_argument *arguments;
     const scalide_buffer *buffers;
     const scalide_step *steps;
-    scalide_extent scratch; /* maximum bytes that kernels allocate in each thread; no terms: not known before the first run */
     int32_t variant_count;
     const scalide_variant *variants; /* scalide_bind first chooses among the variants without symbols whose target the CPU supports, and
                                         whose capability is not above the capability of the GPU and has the same tens. It takes the largest

@@ -59,42 +59,16 @@ uint64_t scratch_offset(const scalide_binding &binding) {
                     device_arena_alignment);
 }
 
-/// Copies constants and sizes to the memory from which the kernels of a device read them.
-scalide_status fill_arena(const scalide_binding &binding) {
-    const scalide_program &program = *binding.program;
-    Device &device = *binding.context->device;
-    for (int32_t i = 0; i < program.buffer_count; ++i) {
-        const scalide_buffer &buffer = program.buffers[i];
-        const uint64_t bytes = bytes_of(program, *binding.layout, i);
-        if (!is_in_arena(program, i) || buffer.storage == SCALIDE_STORAGE_ARENA || bytes == 0) continue;
-        const void *from = buffer.storage == SCALIDE_STORAGE_CONSTANT ? buffer.constant : &binding.layout->buffers[i].size_value;
-        void *to = static_cast<char *>(binding.arena) + binding.layout->buffers[i].arena_offset;
-        const scalide_status status = device.driver->copy_in(device, to, from, bytes);
-        if (status != SCALIDE_OK) return device_failed(binding, status);
-    }
-    return SCALIDE_OK;
-}
-
-scalide_status reserve_kernel_scratch(const scalide_binding &binding) {
-    int64_t bytes;
-    if (binding.program->scratch.count == 0 || !evaluate(binding.program->scratch, binding.symbols, &bytes)) return SCALIDE_OK;
-    if (reserve_scratch(binding.context, static_cast<uint64_t>(bytes))) return SCALIDE_OK;
-    return out_of_memory(binding, "the scratch memory of each thread", static_cast<uint64_t>(bytes));
-}
-
 void *memory_of(scalide_binding &binding, int32_t index) {
     const scalide_buffer &buffer = binding.program->buffers[index];
-    if (is_in_arena(*binding.program, index))
-        return binding.arena ? static_cast<char *>(binding.arena) + binding.layout->buffers[index].arena_offset : nullptr;
     switch (buffer.storage) {
     case SCALIDE_STORAGE_DATA:
         return binding.data[buffer.index].access == Access::copied ? copy_of(binding, buffer.index).data
                                                                    : binding.arrays[buffer.index].data;
     case SCALIDE_STORAGE_SCALE: return binding.arrays[buffer.index].scale;
     case SCALIDE_STORAGE_SCALAR: return &binding.scalars[buffer.index];
-    case SCALIDE_STORAGE_CONSTANT: return const_cast<void *>(buffer.constant);
     case SCALIDE_STORAGE_PREPARED: return binding.constants->prepared[buffer.index].data;
-    default: return &binding.layout->buffers[index].size_value;
+    default: return binding.arena ? static_cast<char *>(binding.arena) + binding.layout->buffers[index].arena_offset : nullptr;
     }
 }
 
@@ -125,8 +99,6 @@ void write_addresses(scalide_binding &binding) {
             const scalide_operand &operand = program.steps[i].operands[k];
             if (operand.kind == SCALIDE_OPERAND_SYMBOL) {
                 *argument++ = &binding.symbols[operand.index];
-            } else if (operand.kind == SCALIDE_OPERAND_SCALAR) {
-                *argument++ = binding.memory[operand.index];
             } else {
                 void *memory = binding.memory[operand.index];
                 view->host = binding.context->device ? nullptr : static_cast<uint8_t *>(memory);
@@ -190,12 +162,11 @@ void release_arena(const scalide_binding &binding, void *arena) {
     }
 }
 
-scalide_status use_arena(scalide_binding &binding, void *arena) {
+void use_arena(scalide_binding &binding, void *arena) {
     binding.arena = arena;
-    if (!binding.context->device || !arena) return SCALIDE_OK;
+    if (!binding.context->device || !arena) return;
     binding.scalars = reinterpret_cast<ScalarSlot *>(static_cast<char *>(arena) + scalars_offset(binding));
     binding.launches.scratch = static_cast<char *>(arena) + scratch_offset(binding);
-    return fill_arena(binding);
 }
 
 scalide_status point(scalide_binding &binding) {
@@ -218,9 +189,9 @@ scalide_status complete(scalide_binding &binding) {
     }
     void *arena = nullptr;
     if (status == SCALIDE_OK) status = allocate_arena(binding, &arena);
-    if (status == SCALIDE_OK) status = use_arena(binding, arena);
-    if (status == SCALIDE_OK) status = reserve_kernel_scratch(binding);
-    return status == SCALIDE_OK ? point(binding) : status;
+    if (status != SCALIDE_OK) return status;
+    use_arena(binding, arena);
+    return point(binding);
 }
 
 } // namespace scalide

@@ -105,7 +105,7 @@ constexpr uint64_t device_arena_alignment = 256;
 scalide_status allocate_arena(scalide_binding &binding, void **arena);
 void release_arena(const scalide_binding &binding, void *arena);
 /// Makes this memory the arena of the binding. The addresses must be written again.
-scalide_status use_arena(scalide_binding &binding, void *arena);
+void use_arena(scalide_binding &binding, void *arena);
 /// Writes the addresses of buffers into the kernels' views, and the addresses of operands into the kernels' argument lists. On a device,
 /// also writes them into the launches, which is the only step that can fail.
 scalide_status point(scalide_binding &binding);

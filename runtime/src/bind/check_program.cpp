@@ -47,10 +47,6 @@ bool good_lifetime(const scalide_program &program, const scalide_buffer &buffer)
            buffer.first_step <= buffer.last_step;
 }
 
-bool good_size(const scalide_program &program, const scalide_buffer &buffer) {
-    return buffer.rank == 0 && is_scalar_dtype(buffer.dtype) && buffer.size && good_extent(program, *buffer.size);
-}
-
 // scalide_bind compares the extents, which may have symbols.
 bool good_prepared(const scalide_program &program, const scalide_buffer &buffer) {
     const scalide_program *prepare = program.prepare;
@@ -81,8 +77,6 @@ bool good_storage(const scalide_program &program, const scalide_buffer &buffer) 
     case SCALIDE_STORAGE_SCALE: return good_owner(program, buffer);
     case SCALIDE_STORAGE_ARENA: return good_lifetime(program, buffer);
     case SCALIDE_STORAGE_SCALAR: return buffer.rank == 0 && in_range(buffer.index, program.scalar_count);
-    case SCALIDE_STORAGE_CONSTANT: return buffer.constant && buffer.first_step < 0;
-    case SCALIDE_STORAGE_SIZE: return good_size(program, buffer) && buffer.first_step < 0;
     case SCALIDE_STORAGE_PREPARED: return good_prepared(program, buffer) && buffer.first_step < 0;
     default: return false;
     }
@@ -121,8 +115,6 @@ bool good_operand(const scalide_program &program, const scalide_operand &operand
     if (operand.kind != SCALIDE_OPERAND_BUFFER && operand.rank != 0) return false;
     switch (operand.kind) {
     case SCALIDE_OPERAND_SYMBOL: return in_range(operand.index, program.symbol_count);
-    case SCALIDE_OPERAND_SCALAR: // the host passes it by value; on a device it is a buffer
-        return is_used_by_steps(program, operand.index) && program.buffers[operand.index].rank == 0 && program.device == SCALIDE_CPU;
     case SCALIDE_OPERAND_BUFFER:
         return is_used_by_steps(program, operand.index) && good_shape(program, operand.rank, operand.shape, most_view_axes);
     default: return false;
@@ -174,7 +166,6 @@ const char *find_bad_table(const scalide_program &program) {
     for (int32_t count : counts) {
         if (count < 0) return "a number of entries is negative";
     }
-    if (!good_extent(program, program.scratch)) return "scratch";
     for (int32_t i = 0; i < program.variant_count; ++i)
         if (!good_variant(program, program.variants[i])) return "a variant";
     if (const char *name = find_bad(program, program.buffers, program.buffer_count, good_buffer)) return name;

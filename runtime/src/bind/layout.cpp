@@ -56,21 +56,6 @@ scalide_status count_buffers(const Filling &filling) {
     return SCALIDE_OK;
 }
 
-scalide_status place_sizes(const Filling &filling) {
-    const scalide_program &program = filling.program;
-    for (int32_t i = 0; i < program.buffer_count; ++i) {
-        if (program.buffers[i].storage != SCALIDE_STORAGE_SIZE) continue;
-        int64_t size;
-        if (!evaluate(*program.buffers[i].size, filling.layout.symbols, &size)) {
-            Text text = filling.complain_about(program.buffers[i].name) << "the size must be in [0, " << INT32_MAX << ']';
-            print_values(text << ", but it is not with", program, filling.layout.symbols) << ". Bind smaller arrays.";
-            return SCALIDE_INVALID_ARGUMENT;
-        }
-        store_scalar(program.buffers[i].dtype, size, &filling.layout.buffers[i].size_value);
-    }
-    return SCALIDE_OK;
-}
-
 /// Fills in the dimensions of a kernel's view: row-major strides, innermost dimension first.
 bool describe_view(const Filling &filling, const scalide_operand &operand, HalideDimension *dimensions) {
     int64_t stride = 1;
@@ -100,8 +85,7 @@ scalide_status describe_views(const Filling &filling) {
 ArenaItem arena_item(const Filling &filling, int32_t index) {
     const scalide_buffer &buffer = filling.program.buffers[index];
     const uint64_t bytes = bytes_of(filling.program, filling.layout, index);
-    if (buffer.storage == SCALIDE_STORAGE_ARENA) return {bytes, buffer.first_step, buffer.last_step, 0};
-    return {bytes, 0, INT32_MAX, 0};
+    return {bytes, buffer.first_step, buffer.last_step, 0};
 }
 
 scalide_status plan_arena(const Filling &filling) {
@@ -121,10 +105,10 @@ scalide_status plan_arena(const Filling &filling) {
     auto *work = carver.take<int32_t>(2 * count);
     int32_t item_count = 0;
     for (int32_t i = 0; i < program.buffer_count; ++i)
-        if (is_in_arena(program, i)) items[item_count++] = arena_item(filling, i);
+        if (program.buffers[i].storage == SCALIDE_STORAGE_ARENA) items[item_count++] = arena_item(filling, i);
     filling.layout.arena_bytes = pack_arena(items, item_count, work);
     for (int32_t i = 0, item = 0; i < program.buffer_count; ++i)
-        if (is_in_arena(program, i)) filling.layout.buffers[i].arena_offset = items[item++].offset;
+        if (program.buffers[i].storage == SCALIDE_STORAGE_ARENA) filling.layout.buffers[i].arena_offset = items[item++].offset;
     release(filling.context->allocator, memory);
     return SCALIDE_OK;
 }
@@ -147,7 +131,6 @@ Layout *allocate_layout(const scalide_context &context, const scalide_program &p
 scalide_status fill_layout(scalide_context *context, const scalide_program &program, Layout &layout) {
     const Filling filling = {context, program, layout};
     scalide_status status = count_buffers(filling);
-    if (status == SCALIDE_OK) status = place_sizes(filling);
     if (status == SCALIDE_OK) status = describe_views(filling);
     return status == SCALIDE_OK ? plan_arena(filling) : status;
 }
@@ -156,12 +139,6 @@ void release(Layout *layout) {
     if (layout->holders.fetch_sub(1) > 1) return;
     const scalide_allocator allocator = layout->allocator;
     release(allocator, layout);
-}
-
-bool is_in_arena(const scalide_program &program, int32_t buffer) {
-    const int32_t storage = program.buffers[buffer].storage;
-    const bool moves = program.device != SCALIDE_CPU && (storage == SCALIDE_STORAGE_CONSTANT || storage == SCALIDE_STORAGE_SIZE);
-    return storage == SCALIDE_STORAGE_ARENA || moves;
 }
 
 uint64_t bytes_of(const scalide_program &program, const Layout &layout, int32_t buffer) {

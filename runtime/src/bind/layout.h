@@ -9,7 +9,6 @@ namespace scalide {
 /// A buffer of the plan, the same in all bindings of equal shapes.
 struct BufferSize {
     int64_t elements;
-    uint64_t size_value;   ///< SCALIDE_STORAGE_SIZE: the value itself, in the buffer's dtype
     uint64_t arena_offset; ///< of a buffer in the arena
 };
 
@@ -33,8 +32,6 @@ void release(Layout *layout);
 /// Returns the number of dimensions of all views of the kernels.
 uint64_t count_dimensions(const scalide_program &program);
 
-/// Buffers that kernels read but do not write are in the program or the layout on the CPU, and in the arena on a device.
-bool is_in_arena(const scalide_program &program, int32_t buffer);
 uint64_t bytes_of(const scalide_program &program, const Layout &layout, int32_t buffer);
 
 /// Calls visit(operand) for the operands of all steps, in order.

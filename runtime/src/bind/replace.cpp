@@ -55,9 +55,8 @@ scalide_status replace_arena(scalide_binding &binding, void *arena, bool is_call
     if (device) device->driver->synchronise(*device); // earlier runs use the old memory
     void *own = binding.has_callers_arena ? nullptr : binding.arena;
     binding.has_callers_arena = is_callers;
-    scalide_status status = use_arena(binding, arena);
-    if (status != SCALIDE_OK) binding.status = status;
-    if (status == SCALIDE_OK) status = replace_addresses(binding);
+    use_arena(binding, arena);
+    const scalide_status status = replace_addresses(binding);
     if (own) release_arena(binding, own);
     return status;
 }
