@@ -1,3 +1,4 @@
+#include "kinds/dot_general.h"
 #include "kinds/kernel_view.h"
 #include <algorithm>
 
@@ -32,24 +33,11 @@ std::string why_not_around_one(const KernelView &kernel, Shape shape, std::strin
 
 /// Checks that a dot_general has at most one axis in each group.
 std::string why_no_dot(const KernelView &kernel, const Node &dot) {
-    const std::vector<Attribute> &contracted = dot.attributes.at("contract").list, &batched = dot.attributes.at("batch").list;
-    const size_t batch = batched[0].list.size(), contract = contracted[0].list.size();
-    for (size_t side = 0; side < 2; side++) {
-        const size_t free = kernel.program().type(dot.operands[side]).shape.size() - batch - contract;
-        if (batch > 1 || contract > 1 || free > 1)
-            return say(kernel, dot, "must have at most one axis of each kind",
-                       std::to_string(batch) + " batch, " + std::to_string(contract) + " contracting, " + std::to_string(free) + " free");
-    }
-    return "";
-}
-
-/// True for the sum of an operand over the contracted axis, which is a bias gradient.
-bool sums_operand(const Node &node, const Node &dot) {
-    const std::vector<Attribute> &contracted = dot.attributes.at("contract").list;
-    const auto is_operand = [&](size_t side) {
-        return dot.operands[side] == node.operands[0] && contracted[side] == node.attributes.at("axes");
-    };
-    return node.op == "reduce_sum" && (is_operand(0) || is_operand(1));
+    const auto axes = several_axes_of_a_kind(kernel.program(), dot);
+    if (!axes) return "";
+    return say(kernel, dot, "must have at most one axis of each kind",
+               std::to_string(axes->batch) + " batch, " + std::to_string(axes->contracting) + " contracting, " +
+                   std::to_string(axes->free) + " free");
 }
 
 } // namespace

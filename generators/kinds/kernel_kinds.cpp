@@ -47,7 +47,7 @@ std::string why_no_arithmetic(const KernelView &kernel) {
 std::string why_no_reductions(const KernelView &kernel) {
     for (const Node &node : kernel.nodes()) {
         if (KernelView::walk(node) != Shape::reduce) continue;
-        for (const int64_t axis : KernelView::folded_axes(node))
+        for (const int64_t axis : reduced_axes(node))
             if (kernel.program().type(node.operands[0]).shape[axis] == Extent(1))
                 return say(kernel, node, "must not reduce an axis of extent 1", "axis " + std::to_string(axis));
     }

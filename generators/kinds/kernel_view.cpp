@@ -4,20 +4,6 @@
 
 namespace scalide {
 
-namespace {
-
-/// By axis of the operand, without axes of extent 1: whether the reduction reduces it.
-std::vector<bool> folded(const Program &program, const Node &node) {
-    const std::vector<int64_t> axes = KernelView::folded_axes(node);
-    const Extents &shape = program.type(node.operands[0]).shape;
-    std::vector<bool> folds;
-    for (int64_t axis = 0; axis < std::ssize(shape); axis++)
-        if (shape[axis] != Extent(1)) folds.push_back(std::ranges::find(axes, axis) != axes.end());
-    return folds;
-}
-
-} // namespace
-
 KernelView::KernelView(const Program &kernel) : program_(kernel), after_(kernel.values.size()) {
     for (const Value &value : kernel.values) shapes_.push_back(without_ones(value.type.shape));
     for (const Node &node : kernel.nodes) after_[node.results[0]] = is_walk_of_its_own(node) || reads_after(node);
@@ -36,15 +22,6 @@ bool KernelView::reads_after_in_place(const Node &node) const {
     return std::ranges::all_of(node.operands,
                                [&](ValueId operand) { return !is_after(operand) || access_of(program_, node, operand) == Access::same; });
 }
-
-std::vector<int64_t> KernelView::folded_axes(const Node &node) {
-    const auto axis = node.attributes.find("axis");
-    return axis != node.attributes.end() ? std::vector{axis->second.integer.value()} : to_integers(node.attributes.at("axes"));
-}
-
-bool KernelView::folds_trailing(const Node &node) const { return std::ranges::is_sorted(folded(program_, node)); }
-
-bool KernelView::folds_leading(const Node &node) const { return std::ranges::is_sorted(folded(program_, node), std::greater<>()); }
 
 bool converts(const BaseOperator &op) { return op.shape == Shape::elementwise && op.evaluate == nullptr; }
 

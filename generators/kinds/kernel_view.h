@@ -1,5 +1,6 @@
 #pragma once
 #include "expr/base_operators.h"
+#include "ir/reduction_axes.h"
 #include "kinds/access.h"
 
 namespace scalide {
@@ -27,13 +28,7 @@ public:
     bool reads_after_in_place(const Node &node) const;
 
     /// True for a reduction of all elements.
-    bool folds_all(const Node &node) const { return walk(node) == Shape::reduce && shape(node).empty(); }
-    /// Returns the axes that a reduction reduces, ascending, as axes of the operand.
-    static std::vector<int64_t> folded_axes(const Node &node);
-    /// True if the reduced axes come after all others. Axes of extent 1 do not count.
-    bool folds_trailing(const Node &node) const;
-    /// True if the reduced axes come before all others.
-    bool folds_leading(const Node &node) const;
+    bool folds_all(const Node &node) const { return is_reduction(node) && shape(node).empty(); }
 
 private:
     const Program &program_;

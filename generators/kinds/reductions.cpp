@@ -57,7 +57,7 @@ struct RowShapes {
 };
 
 bool is_of_rows(const KernelView &kernel, const Node &node) {
-    if (KernelView::walk(node) != Shape::reduce || !kernel.folds_trailing(node)) return false;
+    if (KernelView::walk(node) != Shape::reduce || !reduces_trailing(kernel.program(), node)) return false;
     // A reduction of all elements has rank 0. A reduction of a single row keeps an axis of extent 1.
     if (kernel.program().type(node.results[0]).is_scalar()) return false;
     const int64_t folded = std::ssize(kernel.shape(node.operands[0])) - std::ssize(kernel.shape(node));
@@ -68,8 +68,8 @@ bool is_of_rows(const KernelView &kernel, const Node &node) {
 std::string why_no_row_reduction(const KernelView &kernel, const Node &node, const RowShapes &row) {
     const Extents &read = kernel.shape(node.operands[0]);
     const bool is_of_elements = read == row.elements, is_total = kernel.folds_all(node) && (is_of_elements || read == row.rows);
-    const bool is_row = is_of_elements && kernel.shape(node) == row.rows && kernel.folds_trailing(node);
-    const bool is_sum_over_rows = is_of_elements && kernel.shape(node) == row.columns && kernel.folds_leading(node);
+    const bool is_row = is_of_elements && kernel.shape(node) == row.rows && reduces_trailing(kernel.program(), node);
+    const bool is_sum_over_rows = is_of_elements && kernel.shape(node) == row.columns && reduces_leading(kernel.program(), node);
     if (is_row || is_total || is_sum_over_rows) return "";
     return say(kernel, node,
                "must reduce the columns, the rows or all of " + say_shape(row.elements) + ", or all of " + say_shape(row.rows),
@@ -104,7 +104,7 @@ std::string why_no_column(const KernelView &kernel) {
         if (const std::string why = why_moved(kernel, node); !why.empty()) return why;
         if (KernelView::walk(node) != Shape::reduce) continue;
         const bool is_total = kernel.folds_all(node) && kernel.reads_after(node);
-        const bool is_of_columns = !kernel.reads_after(node) && kernel.folds_leading(node) && !kernel.shape(node).empty();
+        const bool is_of_columns = !kernel.reads_after(node) && reduces_leading(kernel.program(), node) && !kernel.shape(node).empty();
         if (!is_total && !is_of_columns)
             return say(kernel, node, "must reduce leading axes, or all remaining axes",
                        say_shape(kernel.shape(node.operands[0])) + " to " + say_shape(kernel.shape(node)));

@@ -1,4 +1,5 @@
 #include "lower/kernel.h"
+#include "ir/reduction_axes.h"
 #include "kinds/kernel_kinds.h"
 #include "lower/axes/axes.h"
 #include "lower/axes/loop_shapes.h"
@@ -9,7 +10,6 @@
 #include "lower/halide/hidden_conditions.h"
 #include "lower/kinds.h"
 #include "lower/outputs.h"
-#include "lower/rows/reduction.h"
 #include "lower/shared.h"
 
 namespace scalide {

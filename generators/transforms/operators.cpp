@@ -67,7 +67,6 @@ Attributes dot_attributes(const DotAxes &axes, Dtype preferred) {
 std::vector<int64_t> broadcast_axes(const Node &node) { return list(node, "dims"); }
 std::vector<int64_t> permutation(const Node &node) { return list(node, "permutation"); }
 std::vector<int64_t> reversed_axes(const Node &node) { return list(node, "dimensions"); }
-std::vector<int64_t> reduced_axes(const Node &node) { return list(node, "axes"); }
 
 SliceBounds slice_bounds(const Node &node) {
     const Extents start = to_extents(node.attributes.at("start"));

@@ -35,7 +35,6 @@ Attributes dot_attributes(const DotAxes &axes, Dtype preferred);
 std::vector<int64_t> broadcast_axes(const Node &node);
 std::vector<int64_t> permutation(const Node &node);
 std::vector<int64_t> reversed_axes(const Node &node);
-std::vector<int64_t> reduced_axes(const Node &node);
 SliceBounds slice_bounds(const Node &node);
 Padding padding(const Node &node);
 DotAxes dot_axes(const Node &dot);

@@ -1,7 +1,7 @@
 #include "lower/axes/axis_links.h"
 #include "expr/base_operators.h"
+#include "ir/reduction_axes.h"
 #include "lower/axes/axis_attributes.h"
-#include "lower/rows/reduction.h"
 #include <algorithm>
 
 namespace scalide {
@@ -94,7 +94,7 @@ AxisLink link_source(const Pair &pair) {
 }
 
 AxisLink link_reduce(const Pair &pair) {
-    const std::vector<int64_t> folded = folded_axes(pair.node);
+    const std::vector<int64_t> folded = reduced_axes(pair.node);
     const int kind = touched_axes(pair.node, pair.operand_shape()).empty() ? AxisLink::reduced : AxisLink::fixed;
     std::vector<int> axes(pair.operand_shape().size());
     int result_axis = 0;

@@ -1,9 +1,9 @@
 #include "lower/axes/loop_shapes.h"
 #include "expr/base_operators.h"
+#include "ir/reduction_axes.h"
 #include "ir/rewrite.h"
 #include "ir/shape.h"
 #include "kinds/access.h"
-#include "lower/rows/reduction.h"
 #include <algorithm>
 #include <numeric>
 

@@ -1,8 +1,8 @@
 #include "lower/axes/rows.h"
 #include "expr/base_operators.h"
+#include "ir/reduction_axes.h"
 #include "ir/shape.h"
 #include "lower/axes/axis_links.h"
-#include "lower/rows/reduction.h"
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -143,7 +143,7 @@ private:
         const ValueId old = node.results[0];
         Type type = program_.type(old);
         const bool merges = is_merged(node);
-        const bool is_over_rows = is_reduction(node) && leaves_columns(program_.type(node.operands[0]).shape, folded_axes(node));
+        const bool is_over_rows = is_reduction(node) && leaves_columns(program_.type(node.operands[0]).shape, reduced_axes(node));
         for (ValueId &operand : node.operands) {
             const Extents &shape = program_.type(operand).shape;
             operand = get(operand, merges ? merged_shape(shape) : shape);

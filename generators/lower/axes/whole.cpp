@@ -1,4 +1,5 @@
 #include "lower/axes/whole.h"
+#include "ir/reduction_axes.h"
 #include "ir/rewrite.h"
 #include "lower/rows/reduction.h"
 #include <numeric>

@@ -147,7 +147,7 @@ private:
 SumStages lower_sum(Lowering &lowering, const Reduction &reduction) {
     const Node &node = reduction.node();
     const Extents &shape = lowering.kernel.program.type(node.operands[0]).shape;
-    const std::vector<int64_t> folded = to_integers(node.attributes.at("axes"));
+    const std::vector<int64_t> folded = reduced_axes(node);
     const std::vector<Var> vars = axis_vars(int(shape.size() - folded.size()));
     std::vector<SumAxis> axes;
     for (int64_t axis : folded) axes.push_back(sum_axis(shape[axis], lowering.kernel));

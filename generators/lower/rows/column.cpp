@@ -32,7 +32,7 @@ public:
         : lowering_(lowering), group_(reductions_of(lowering.kernel.program, nodes)), size_(int(group_.identity().size())),
           number_(std::to_string(number)), is_gpu_(lowering.target.has_gpu_feature()) {
         const Extents &shape = lowering.kernel.program.type(nodes[0]->operands[0]).shape;
-        axes_ = folded_axes(*nodes[0]);
+        axes_ = reduced_axes(*nodes[0]);
         for (size_t axis = 0; axis < shape.size(); axis++) (is_folded(axis) ? rows_ : column_shape_).push_back(shape[axis]);
         columns_ = axis_vars(int(column_shape_.size()));
         all_ = lowering.values.extent(element_count(rows_));
@@ -222,7 +222,7 @@ std::vector<int> find_depths(const Program &program) {
 }
 
 void reduce(Lowering &lowering, const std::vector<const Node *> &nodes, ColumnStages &stages) {
-    if (int(folded_axes(*nodes[0]).size()) == lowering.kernel.program.type(nodes[0]->operands[0]).rank()) {
+    if (int(reduced_axes(*nodes[0]).size()) == lowering.kernel.program.type(nodes[0]->operands[0]).rank()) {
         reduce_all(lowering, nodes, stages.whole);
     } else {
         stages.sums.push_back(ColumnReduction(lowering, nodes, int(stages.sums.size())).lower());
@@ -241,7 +241,7 @@ void lower_column(Lowering &lowering) {
         for (const Node &node : program.nodes) {
             if (!is_reduction(node) || is_other(&node)) continue;
             const Extents &shape = program.type(node.operands[0]).shape;
-            const std::vector<int64_t> axes = folded_axes(node);
+            const std::vector<int64_t> axes = reduced_axes(node);
             if (!done.insert({shape, axes}).second) continue;
             std::vector<const Node *> nodes = find_reductions(program, shape, axes);
             std::erase_if(nodes, is_other);

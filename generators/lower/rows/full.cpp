@@ -11,7 +11,7 @@ void lower_full(Lowering &lowering) {
     std::set<Extents> shapes;
     for (const Node &node : program.nodes) {
         if (is_reduction(node) && shapes.insert(program.type(node.operands[0]).shape).second) {
-            reduce_all(lowering, find_reductions(program, program.type(node.operands[0]).shape, folded_axes(node)), stages);
+            reduce_all(lowering, find_reductions(program, program.type(node.operands[0]).shape, reduced_axes(node)), stages);
         }
     }
     add_outputs_by_shape(lowering);

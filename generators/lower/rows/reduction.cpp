@@ -318,17 +318,10 @@ Halide::Func add_partial(Lowering &lowering, const ReductionGroup &group, const 
     return LaneReduction(lowering, group, space, stages).add_partial();
 }
 
-bool is_reduction(const Node &node) { return base_operator(node.op).shape == Shape::reduce; }
-
-std::vector<int64_t> folded_axes(const Node &node) {
-    auto axis = node.attributes.find("axis");
-    return axis == node.attributes.end() ? to_integers(node.attributes.at("axes")) : std::vector<int64_t>{axis->second.integer.value()};
-}
-
 std::vector<const Node *> find_reductions(const Program &program, const Extents &shape, const std::vector<int64_t> &axes) {
     std::vector<const Node *> found;
     for (const Node &node : program.nodes) {
-        if (is_reduction(node) && program.type(node.operands[0]).shape == shape && folded_axes(node) == axes) {
+        if (is_reduction(node) && program.type(node.operands[0]).shape == shape && reduced_axes(node) == axes) {
             found.push_back(&node);
         }
     }

@@ -1,4 +1,5 @@
 #pragma once
+#include "ir/reduction_axes.h"
 #include "lower/kinds.h"
 
 namespace scalide {
@@ -77,9 +78,6 @@ void reduce_all(Lowering &lowering, const std::vector<const Node *> &reductions,
 
 /// Returns the reductions, in program order, that reduce exactly these axes of operands with this shape.
 std::vector<const Node *> find_reductions(const Program &program, const Extents &shape, const std::vector<int64_t> &axes);
-/// Returns the axes that a reduction reduces.
-std::vector<int64_t> folded_axes(const Node &node);
-bool is_reduction(const Node &node);
 
 /// Returns the index of row number `row` in row-major order.
 Index split_row(const Halide::Expr &row, const Extents &rows, const Values &values);

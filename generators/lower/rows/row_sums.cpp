@@ -9,7 +9,7 @@ using Halide::Expr;
 
 bool is_column_reduction(const Program &program, const Node &node) {
     return is_reduction(node) && !is_whole_reduction(program, node) &&
-           leaves_columns(program.type(node.operands[0]).shape, folded_axes(node));
+           leaves_columns(program.type(node.operands[0]).shape, reduced_axes(node));
 }
 
 bool has_column_reductions(const Program &program) {

@@ -1,4 +1,5 @@
 #include "transforms/differentiate/transpose_rules.h"
+#include "ir/reduction_axes.h"
 #include "transforms/differentiate/transpose_windows.h"
 #include "transforms/operators.h"
 #include <algorithm>

@@ -1,5 +1,6 @@
 #include "transforms/fusion/extract.h"
 #include "expr/base_operators.h"
+#include "ir/reduction_axes.h"
 #include "ir/rewrite.h"
 #include "ir/shape.h"
 #include "ir/text.h"
@@ -77,14 +78,11 @@ bool is_transposition(const Program &kernel) {
 
 /// True if the node reduces each row, and neither the rows nor the whole array.
 bool folds_columns(const Program &kernel, const Node &node) {
-    if (find_base_operator(node.op)->shape != Shape::reduce || kernel.type(node.results[0]).is_scalar()) return false;
-    const auto axis = node.attributes.find("axis");
-    const bool is_one = axis != node.attributes.end();
-    return !leaves_columns(kernel.type(node.operands[0]).shape,
-                           is_one ? std::vector{axis->second.integer.value()} : to_integers(node.attributes.at("axes")));
+    return is_reduction(node) && !kernel.type(node.results[0]).is_scalar() &&
+           !leaves_columns(kernel.type(node.operands[0]).shape, reduced_axes(node));
 }
 
-int folded_axes(const Program &kernel) {
+int count_row_axes(const Program &kernel) {
     for (const Node &node : kernel.nodes)
         if (folds_columns(kernel, node)) return kernel.type(node.operands[0]).rank() - kernel.type(node.results[0]).rank();
     throw InternalError("internal error: fuse: a row kernel without a reduction");
@@ -101,7 +99,7 @@ Program build_kernel(const Groups &groups, int group) {
     // A setting of the program for each of its kernels.
     if (const auto setting = groups.program().attributes.find("arithmetic"); setting != groups.program().attributes.end())
         kernel.attributes["arithmetic"] = setting->second;
-    if (kind == KernelKind::row) kernel.attributes["row_axes"] = folded_axes(kernel);
+    if (kind == KernelKind::row) kernel.attributes["row_axes"] = count_row_axes(kernel);
     return canonical(kernel);
 }
 

@@ -1,5 +1,6 @@
 #include "transforms/fusion/normalize.h"
 #include "expr/base_operators.h"
+#include "ir/reduction_axes.h"
 #include "ir/rewrite.h"
 #include "transforms/fusion/groups/updates.h"
 #include "transforms/operators.h"
@@ -16,8 +17,7 @@ constexpr int64_t fewest_columns = 8; ///< a shorter last axis does not fill a v
 class ReductionRewriter {
 public:
     ReductionRewriter(Rewriter &rewriter, const Node &node)
-        : rewriter_(rewriter), node_(node), operand_(rewriter(node.operands[0])),
-          axes_(node.attributes.contains("axes") ? reduced_axes(node) : std::vector{node.attributes.at("axis").integer.value()}) {}
+        : rewriter_(rewriter), node_(node), operand_(rewriter(node.operands[0])), axes_(reduced_axes(node)) {}
 
     void run() {
         drop_ones();

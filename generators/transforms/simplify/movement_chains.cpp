@@ -1,5 +1,6 @@
 #include "transforms/simplify/movement_chains.h"
 #include "expr/base_operators.h"
+#include "ir/reduction_axes.h"
 #include "transforms/operators.h"
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+#include "kinds/dot_general.h"
 #include "kinds/kernel_view.h"
 #include "rulebook/builder.h"
 #include "transforms/calls/calls.h"
@@ -51,14 +52,8 @@ std::string why_not_wide(const Program &program, const Node &node) {
 std::string why_not_base(const Program &program, const Node &node) {
     if (find_base_operator(node.op) == nullptr) return say(program, node, "must be a base operator", node.op);
     if (node.op != "dot_general") return "";
-    const DotAxes axes = dot_axes(node);
-    for (size_t side = 0; side < 2; side++) {
-        const size_t batch = axes.lhs_batch.size(), contract = axes.lhs_contract.size();
-        const size_t free = program.type(node.operands[side]).shape.size() - batch - contract;
-        if (std::max({batch, contract, free}) > 1)
-            return say(program, node, "must have at most one axis of each kind", std::to_string(free) + " free");
-    }
-    return "";
+    const auto axes = several_axes_of_a_kind(program, node);
+    return axes ? say(program, node, "must have at most one axis of each kind", std::to_string(axes->free) + " free") : "";
 }
 
 } // namespace scalide

@@ -1,5 +1,6 @@
 #include "transforms/fusion/groups/groups.h"
 #include "expr/base_operators.h"
+#include "ir/reduction_axes.h"
 #include "ir/shape.h"
 #include <algorithm>
 #include <numeric>
@@ -13,20 +14,11 @@ constexpr std::string_view kind_names[] = {"scalar", "map",     "row",  "column"
 
 /// Chooses row, column or full by the axes that the reduction reduces. Axes of extent 1 do not count.
 Group reduction_group(const Program &program, const Node &node) {
-    const Extents &shape = program.type(node.operands[0]).shape;
-    const Attribute &axes = node.attributes.contains("axes") ? node.attributes.at("axes") : node.attributes.at("axis");
-    const std::vector<int64_t> folded = axes.kind == Attribute::Kind::list ? to_integers(axes) : std::vector{axes.integer.value()};
-    Group group{KernelKind::full, {}, without_ones(shape), without_ones(program.type(node.results[0]).shape), false};
+    Group group{
+        KernelKind::full, {}, without_ones(program.type(node.operands[0]).shape), without_ones(program.type(node.results[0]).shape), false};
     if (program.type(node.results[0]).is_scalar()) return group;
-    std::vector<bool> is_folded;
-    for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis)
-        if (shape[axis] != Extent(1)) is_folded.push_back(std::ranges::find(folded, axis) != folded.end());
-    if (std::ranges::is_sorted(is_folded))
-        group.kind = KernelKind::row;
-    else
-        group.kind = KernelKind::column;
-    internal_check(std::ranges::is_sorted(is_folded) || std::ranges::is_sorted(is_folded, std::greater<>()),
-                   "fuse: " + node.op + " folds axes in the middle");
+    group.kind = reduces_trailing(program, node) ? KernelKind::row : KernelKind::column;
+    internal_check(group.kind == KernelKind::row || reduces_leading(program, node), "fuse: " + node.op + " reduces axes in the middle");
     return group;
 }
 

@@ -1,6 +1,7 @@
 #include "transforms/fusion/groups/legality.h"
 #include "expr/base_operators.h"
 #include "ir/shape.h"
+#include "kinds/dot_general.h"
 #include "transforms/fusion/groups/overwrites.h"
 #include "transforms/fusion/groups/places.h"
 #include <algorithm>
@@ -340,11 +341,7 @@ bool is_sum_of_operand(const Groups &groups, const Group &contract, const Group 
     const Node &sum = program.nodes[*std::ranges::find_if(column.nodes, shape_is(Shape::reduce))];
     const Node &dot = program.nodes[*std::ranges::find_if(contract.nodes, shape_is(Shape::contract))];
     const auto is_after = [&](int node) { return walked(graph, node) == column.kept || graph.shape(node) == Shape::reduce; };
-    if (sum.op != "reduce_sum" || !std::ranges::all_of(column.nodes, is_after)) return false;
-    const std::vector<Attribute> &contracted = dot.attributes.at("contract").list;
-    for (size_t side = 0; side < 2; ++side)
-        if (dot.operands[side] == sum.operands[0] && contracted[side] == sum.attributes.at("axes")) return true;
-    return false;
+    return std::ranges::all_of(column.nodes, is_after) && sums_operand(sum, dot);
 }
 
 } // namespace
