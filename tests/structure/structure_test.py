@@ -111,7 +111,37 @@ def mutations_apply():
             yield f"tests/mutations/mutations.yaml: {file}: `from` stands there once, got {count}: {before}"
 
 
-TESTS = [includes, sizes, rules_have_checks, nothing_generated, formatting, ascii_sources, mutations_apply]
+def files_of_tables(text):
+    """The files that the columns `file` of the tables of a page name, one list per row. A name without a folder may have the one before it."""
+    for header, rows in re.findall(r"^\|(.*)\n\|[-| ]+\|\n((?:\|.*\n?)+)", text, re.M):
+        columns = [n for n, cell in enumerate(header.split("|")) if re.match(r" files?\b", cell)]
+        for row in rows.splitlines():
+            for column in columns:
+                yield re.findall(r"`([^`]+)`", row.split("|")[column + 1])
+
+
+def readmes():
+    """A folder with more than 8 sources has a README.md. Its rows name files that exist: `name.cpp`, or `name` for `name.h` and `name.cpp`."""
+    folders = {}
+    for name in tracked(".h", ".hpp", ".cpp", ".c", ".py"):
+        if name.startswith(("generators/", "schedules/", "runtime/", "examples/", "tests/")):
+            folders.setdefault(str(Path(name).parent), []).append(name)
+    for folder, names in sorted(folders.items()):
+        if len(names) > 8 and not (ROOT / folder / "README.md").exists():
+            yield f"{folder}: a folder with more than 8 sources has a README.md, got {len(names)} sources and none"
+    for name in tracked("README.md"):
+        if not name.startswith(("generators/", "schedules/", "runtime/", "tests/")):  # pages for users also name files that a command writes
+            continue
+        for files in files_of_tables((ROOT / name).read_text()):
+            place = (ROOT / name).parent
+            for file in files:
+                found = [folder for folder in (place, (ROOT / name).parent) if any(folder.glob(file)) or any(folder.glob(f"{file}.*"))]
+                if not found:
+                    yield f"{name}: a row names a file that does not exist: {file}"
+                place = (found[0] / file).parent if found else place
+
+
+TESTS = [includes, sizes, rules_have_checks, nothing_generated, formatting, ascii_sources, mutations_apply, readmes]
 
 if __name__ == "__main__":
     test = {t.__name__: t for t in TESTS}[sys.argv[1]]

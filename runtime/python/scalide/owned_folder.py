@@ -5,7 +5,7 @@ import weakref
 
 
 class OwnedFolder:
-    """A folder that is removed with its last owner, or when Python ends. tempfile.TemporaryDirectory would warn that nobody removed it."""
+    """A folder that is removed with its last owner, or when Python ends. tempfile.TemporaryDirectory would warn that it was not removed."""
 
     def __init__(self):
         self.name = tempfile.mkdtemp(prefix="scalide-")
