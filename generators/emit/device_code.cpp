@@ -115,7 +115,7 @@ std::string assemble(const Halide::Module &module, const CudaAssembly &assembly,
     const std::string ptx = ptx_of(module);
     const Launches launches(module);
     const auto text_for = [&](InstructionSet set) {
-        const fs::path file = folder / (set == InstructionSet::sm_80 ? "sm_80.ptx" : "sm_89.ptx");
+        const fs::path file = folder / (module.name() + (set == InstructionSet::sm_80 ? ".sm_80.ptx" : ".sm_89.ptx"));
         write_file(file, rewrite_ptx(ptx, set, launches.threads, resident));
         return file.string();
     };

@@ -32,8 +32,8 @@ bool has_device_code(const Halide::Module &module);
 std::string ptx_of(const Halide::Module &module);
 
 /// Assembles the PTX of a module for each compute capability, in `folder`. Combines the results and the PTX for the newest instruction set
-/// in a fat binary. `resident` is passed to rewrite_ptx(). Adds a row for each architecture and launch to `uses`. Throws InternalError with
-/// the output of the assembler.
+/// in a fat binary. Files of PTX have the name of the module, which the assembler's messages repeat. `resident` is passed to rewrite_ptx().
+/// Adds a row for each architecture and launch to `uses`. Throws InternalError with the output of the assembler.
 std::string assemble(const Halide::Module &module, const CudaAssembly &assembly, const std::filesystem::path &folder,
                      std::vector<CardUse> &uses, int resident = 0);
 

@@ -57,9 +57,10 @@ struct RowSumStages {
 struct RowStages {
     Extent rows, columns;
     LaneStages lanes; ///< only `partial` if a warp computes a row
-    /// True if a warp of a GPU computes a row (lower/rows/row_warp.h). Columns are then rounded up to a multiple of most_lanes.
-    bool is_warp = false;
-    std::vector<Halide::Func> slot;     ///< (slot, thread, rows): exchanges between lanes of different threads
+    /// If a warp of a GPU computes a row (lower/rows/row_warp.h): adjacent elements of a thread. Columns are then rounded up to a multiple
+    /// of 32 times as many. Otherwise 0.
+    int warp_neighbours = 0;
+    std::vector<Halide::Func> slot;     ///< (slot, thread, rows): exchanges between lanes of different threads, on OpenCL
     std::vector<Halide::Func> turn;     ///< (thread, rows): exchanges between the threads of a warp
     std::vector<Halide::Func> argument; ///< (x, rows): on a GPU, arguments that are read once
     std::vector<Halide::Func> element;  ///< (x, rows): expensive values that several loops read

@@ -105,6 +105,11 @@ void Values::bind(ValueId value, Reader reader) {
     known_.clear();
 }
 
+void Values::move_adjacent(int most) {
+    most_adjacent_ = most;
+    known_.clear();
+}
+
 void Values::bind(ValueId value, const Halide::Func &func, int component) {
     bind(value, [this, value, func, component](const Index &index) -> Expr {
         Halide::FuncRef word = func(buffer_order(index));

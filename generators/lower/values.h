@@ -31,6 +31,11 @@ public:
     void bind(ValueId value, const Halide::Func &func, int component = 0);
     bool is_bound(ValueId value) const { return readers_.count(value) != 0; }
 
+    /// Adjacent elements along the axis `x` of a result that a schedule wants to move by one access. Movement then clamps indices in groups
+    /// where all elements of a group come from one array (lower/axes/movement.cpp). 1 by default.
+    int most_adjacent() const { return most_adjacent_; }
+    void move_adjacent(int most);
+
     Halide::Expr extent(const Extent &extent) const { return to_expr(extent, kernel_); }
     Index extents(const Extents &shape) const;
     const Program &program() const { return kernel_.program; }
@@ -52,6 +57,7 @@ private:
     Halide::Expr elementwise(const Node &node, const Index &index);
 
     const LoweredKernel &kernel_;
+    int most_adjacent_ = 1;
     std::vector<int> producers_;
     std::map<ValueId, Reader> readers_;
     std::map<ValueId, std::map<Index, Halide::Expr, IndexLess>> known_;

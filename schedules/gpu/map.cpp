@@ -15,7 +15,9 @@ std::vector<Expr> values_of(const Func &func) {
 }
 
 /// Checks that `count` adjacent elements of a result, the first of which is a multiple of `count`, read adjacent elements of arrays, or the
-/// same elements. Movement may change all axes but the innermost one: then threads read and write whole vectors.
+/// same elements. Movement may change all axes but the innermost one: then threads read and write whole vectors. An index that is clamped
+/// to a part of an array counts as the index before: a thread writes a vector and reads its elements one by one, mostly from one line of
+/// the cache.
 class Adjacent : public Internal::IRGraphVisitor {
 public:
     Adjacent(const Func &func, int count) : x_(func.args()[0].name()), count_(count) {
@@ -32,7 +34,8 @@ private:
         IRGraphVisitor::visit(call);
     }
 
-    bool is_adjacent(const Expr &index, bool may_move) const {
+    bool is_adjacent(const Expr &clamped, bool may_move) const {
+        const Expr index = without_bounds(clamped);
         if (!Internal::expr_uses_var(index, x_)) return true;
         const Expr x = Internal::Variable::make(Int(32), x_);
         const auto at = [&](int lane) { return Internal::substitute(x_, x * count_ + lane, index); };
@@ -41,6 +44,15 @@ private:
             if (!Internal::is_const(moved, may_move ? lane : 0)) return false;
         }
         return true;
+    }
+
+    /// Returns the operand of min and max, if the other one does not depend on x.
+    Expr without_bounds(const Expr &index) const {
+        const auto inner = [this](const auto *op) { return Internal::expr_uses_var(op->b, x_) ? Expr() : without_bounds(op->a); };
+        Expr found;
+        if (const auto *min = index.as<Internal::Min>()) found = inner(min);
+        if (const auto *max = index.as<Internal::Max>()) found = inner(max);
+        return found.defined() ? found : index;
     }
 
     std::string x_;
@@ -76,6 +88,8 @@ void schedule_vectors(const LoweredKernel &kernel, const KernelOutput &output, i
     // Halide 21 fails for conditional f64 vectors in OpenCL C. LLVM does not merge adjacent accesses that are not vectors.
     is_cuda ? vectors.vectorize(lane) : vectors.unroll(lane);
     spread(vectors, loops, tiles.at("threads"));
+    // Halide would split the loop over blocks where a part begins. The host would then read the offset, which is data of the device.
+    if (moves_elements(kernel.program)) vectors.never_partition_all();
     if (!Internal::is_const_zero(rest)) spread(nest, loops, tiles.at("threads"));
 }
 

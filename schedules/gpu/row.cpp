@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <optional>
 
-// row: one warp for each row (row_warp.h). A long row, or one of symbolic length, gets a block of threads, which keeps the stages of its
-// row in shared memory. A short row gets one thread. On CUDA, all threads of a block reduce a row of static length from 256 columns on
-// (lower/rows/block_reduction.h): the lowering chooses their number, and a thread has 16 bytes of adjacent elements. Tiles:
+// row: one warp for each row (row_warp.h), whose threads read up to 16 bytes at once on CUDA. A long row, or one of symbolic length, gets a
+// block of threads, which keeps the stages of its row in shared memory. A short row gets one thread. On CUDA, all threads of a block reduce
+// a row of static length from 256 columns on (lower/rows/block_reduction.h): the lowering chooses their number, and a thread has 16 bytes
+// of adjacent elements. Tiles:
 //   threads          threads of a block
 //   columns          length from which a row is long: `threads_columns` threads compute its elements, several adjacent ones each if the
 //                    length is a static multiple; sums have the lanes of the lowering
@@ -243,7 +244,7 @@ private:
 } // namespace
 
 void schedule_row(LoweredKernel &kernel, const Tiles &tiles, const Target &target) {
-    if (std::get<RowStages>(kernel.stages).is_warp) return schedule_row_in_warp(kernel, tiles, target);
+    if (std::get<RowStages>(kernel.stages).warp_neighbours > 0) return schedule_row_in_warp(kernel, tiles, target);
     RowSchedule(kernel, tiles, target.has_feature(Target::CUDA)).apply();
 }
 

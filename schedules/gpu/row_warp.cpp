@@ -13,7 +13,7 @@ class WarpSchedule {
 public:
     WarpSchedule(LoweredKernel &kernel, const Tiles &tiles, bool is_cuda)
         : kernel_(kernel), stages_(std::get<RowStages>(kernel.stages)), columns_(int(stages_.columns.value())),
-          rows_(is_cuda ? tiles.at("warps") : 1), is_cuda_(is_cuda) {}
+          neighbours_(stages_.warp_neighbours), rows_(is_cuda ? tiles.at("warps") : 1), is_cuda_(is_cuda) {}
 
     void apply() {
         join_rows(kernel_, [this](const Func &func) { join(func); });
@@ -31,11 +31,16 @@ private:
 
     /// A thread accesses its adjacent elements together; its steps run one after the other.
     void spread_columns(Stage nest, const Var &x) const {
-        nest.split(x, x, slot_loop, warp_neighbours, TailStrategy::GuardWithIf);
+        nest.split(x, x, slot_loop, neighbours_, TailStrategy::GuardWithIf);
         nest.split(x, step_loop, x, warp_threads, TailStrategy::GuardWithIf);
         nest.reorder(slot_loop, step_loop, x).unroll(step_loop);
-        is_cuda_ &&columns_ % warp_neighbours == 0 ? nest.vectorize(slot_loop) : nest.unroll(slot_loop);
+        join_neighbours(nest, slot_loop);
         spread_threads(nest, x);
+    }
+
+    /// LLVM does not merge accesses that are not vectors. On OpenCL, Halide stores odd rows in pairs under a condition.
+    void join_neighbours(Stage nest, const VarOrRVar &neighbours) const {
+        is_cuda_ &&columns_ % neighbours_ == 0 ? nest.vectorize(neighbours) : nest.unroll(neighbours);
     }
 
     /// The first Func leads; the others share its loop over rows.
@@ -70,7 +75,7 @@ private:
     }
 
     void keep_columns(Func stage) const {
-        const int padded = (columns_ + most_lanes - 1) / most_lanes * most_lanes;
+        const int elements = warp_threads * neighbours_, padded = (columns_ + elements - 1) / elements * elements;
         keep_in_warp(stage);
         stage.bound_extent(stage.args()[0], padded);
         spread_columns(stage, stage.args()[0]);
@@ -80,24 +85,27 @@ private:
         Func lanes = partial.in();
         const Var lane = lanes.args()[0];
         keep_in_warp(lanes);
-        lanes.bound_extent(lane, most_lanes).split(lane, lane, slot_loop, warp_neighbours).reorder(slot_loop, lane).unroll(slot_loop);
+        lanes.bound_extent(lane, warp_threads * neighbours_).split(lane, lane, slot_loop, neighbours_).reorder(slot_loop, lane);
+        join_neighbours(lanes, slot_loop);
         spread_threads(lanes, lane);
         const Var own = partial.args()[0];
-        partial.compute_at(lanes, lane).bound_extent(own, warp_neighbours).bound_extent(partial.args().back(), 1).unroll(own);
-        partial.update().unroll(own).unroll(partial.rvars()[0]);
+        partial.compute_at(lanes, lane).bound_extent(own, neighbours_).bound_extent(partial.args().back(), 1);
+        join_neighbours(partial, own);
+        join_neighbours(partial.update(), own);
+        partial.update().unroll(partial.rvars()[0]);
     }
 
     void keep_exchanged(Func stage) const {
         const std::vector<Var> args = stage.args();
         keep_in_warp(stage);
         stage.bound_extent(args[args.size() - 2], warp_threads);
-        if (args.size() == 3) stage.bound_extent(args[0], warp_neighbours).unroll(args[0]);
+        if (args.size() == 3) stage.bound_extent(args[0], neighbours_).unroll(args[0]);
         spread_threads(stage, args[args.size() - 2]);
     }
 
     LoweredKernel &kernel_;
     const RowStages &stages_;
-    int columns_, rows_;
+    int columns_, neighbours_, rows_;
     bool is_cuda_;
     std::optional<Func> leader_;
 };

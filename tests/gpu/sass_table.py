@@ -5,13 +5,15 @@ allow. No GPU is needed. Compares the table with sass.golden or sass_layer.golde
 Usage: sass_table.py --build BUILD --nvdisasm FILE --ptxas VERSION [--update] [--layer] [NAME ...]
 --update writes the golden file. --layer: the kernels of the transformer layer instead, which take a minute. NAME: only cases with one of these words.
 
-A line: case, kernel, architecture; then for one thread: registers, bytes of registers that it spills, bytes that it loads and stores in
-global memory, instructions by pipe and in all, and the share. Code behind a call is a slow path and does not count. A loop counts 8 times.
+A line: case, the program's step and its launch, architecture; then for one thread: registers, bytes of registers that it spills, bytes
+that it loads and stores in global memory and how many of them an access moves on average, instructions by pipe and in all, and the share.
+Steps are named as in `scalide inspect` and in profiles: PROGRAM.KERNEL. Code behind a call is a slow path and does not count. A loop counts 8 times.
 The share: an SM of an H100 starts 4 instructions of a warp in a cycle, of which 2 may be of the ALU, 1 of memory and 1 every second cycle of
 the special functions (NVIDIA's tuning guide), at 1.755 GHz; a copy moves 2.9 TB/s through its 132 SMs (measured on 2026-11-26).
 """
 import argparse
 import collections
+import json
 import os
 import re
 import stat
@@ -86,6 +88,7 @@ def counts_of(code):
             counts["all"] += times[place]
             if opcode in ("LDG", "STG"):
                 counts["bytes"] += times[place] * next((WIDTHS[word] for word in modifiers if word in WIDTHS), 4)
+                counts["accesses"] += times[place]
             if opcode in ("LDL", "STL"):
                 counts["spilled"] += times[place] * next((WIDTHS[word] for word in modifiers if word in WIDTHS), 4)
     return counts
@@ -109,18 +112,18 @@ def find_ptxas(version):
 
 
 def cubins_of(options, scratch, name, program, numerics):
-    """The machine code of a program, by architecture: a ptxas stands before the real one and keeps a copy of what that makes."""
+    """(architecture, step, machine code) of a program: a ptxas stands before the real one and keeps a copy of what that makes."""
     tools, kept = scratch / "tools/bin", scratch / name.replace(" ", "_")
     tools.mkdir(parents=True, exist_ok=True)
     kept.mkdir()
     real = options.ptxas
     (tools / "ptxas").write_text(f"""#!/bin/sh
 "{real}/ptxas" "$@" || exit
-arch=none
 while [ $# -gt 0 ]; do
-    case $1 in -arch=*) arch=${{1#-arch=sm_}} ;; -o) [ ! -s "$2" ] || cp "$2" "$SASS_KEPT/$arch-$$-$(basename "$2")" ;; esac
+    case $1 in -arch=*) arch=${{1#-arch=sm_}} ;; *.sm_*.ptx) text=$(basename "$1") ;; -o) out=$2 ;; esac
     shift
 done
+[ -z "$text" ] || cp "$out" "$SASS_KEPT/$arch-${{text%.sm_*.ptx}}"
 """)
     (tools / "ptxas").chmod(stat.S_IRWXU)
     if not (tools / "fatbinary").exists():
@@ -131,7 +134,30 @@ done
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env={**os.environ, "CUDA_HOME": str(tools.parent), "SASS_KEPT": str(kept)})
     if done.returncode:
         sys.exit(f"{name}: {done.stderr}")
-    return sorted(kept.iterdir(), key=lambda path: (path.name.split("-")[0], path.name))
+    manifest = json.loads((scratch / "library/p.json").read_text())
+    found = []
+    for part in manifest["programs"]:
+        for kernel in part["kernels"]:
+            found += [(card, f"{part['name']}.{kernel['name']}", kept / f"{card}-{kernel['symbol']}") for card in ARCHITECTURES]
+    return [(card, step, cubin) for card, step, cubin in found if cubin.exists()]  # a library of the vendor may compute a step
+
+
+def row_case(operator, dtype, columns):
+    """A function of rows that one warp computes each."""
+    x, vector = f"{dtype}[32768, {columns}]", f"f32[{columns}]"
+    more, operands, attributes = (f", g: {vector}, b: {vector}", "w, g, b", "") if operator == "layer_norm" else ("", "w", " {axes: [1]}")
+    return (f"{operator} of {columns} {dtype.removeprefix('f8_')}", f"(x: {x}{more}) -> (y: {x}) {{\n {gpu.convert('x', 'f32', 'w')}\n v = {operator}({operands}){attributes}\n"
+                                              f" {gpu.convert('v', dtype, 'y')}\n}}")  # fmt: skip
+
+
+def movement_cases():
+    """Data movement along the innermost axis."""
+    rows, fill = "bf16[8192,", "zero: bf16[]"
+    yield "concatenate bf16", f"(a: {rows} 1024], b: {rows} 3072]) -> (y: {rows} 4096]) {{\n y = concatenate(a, b) {{dimension: 1}}\n}}"
+    yield "pad bf16", f"(x: {rows} 4000], {fill}) -> (y: {rows} 4096]) {{\n y = pad(x, zero) {{low: [0, 16], high: [0, 80], interior: [0, 0]}}\n}}"
+    yield "slice at 3 bf16", f"(x: {rows} 4352]) -> (y: {rows} 4096]) {{\n y = slice(x) {{start: [0, 3], limit: [8192, 4099]}}\n}}"
+    yield "dynamic_slice bf16", f"(x: {rows} 8192], i: i32[], j: i32[]) -> (y: {rows} 4096]) {{\n y = dynamic_slice(x, i, j) {{sizes: [8192, 4096]}}\n}}"
+    yield "dynamic_update_slice bf16", f"(x: {rows} 4096], u: {rows} 1024], i: i32[], j: i32[]) -> (y: {rows} 4096]) {{\n y = dynamic_update_slice(x, u, i, j)\n}}"
 
 
 def cases(layer):
@@ -140,6 +166,16 @@ def cases(layer):
         return
     for name, _, _, program in gpu.memory_cases(32768):
         yield name, f"program {program if program.startswith('layer') else 'p' + program}\n", "f32"
+    short = [row_case("softmax", "bf16", 128), row_case("softmax", gpu.F8, 1024), row_case("layer_norm", "bf16", 768), row_case("layer_norm", "f32", 1000)]
+    for name, program in [*short, *movement_cases()]:
+        yield name, f"program p{program}\n", "f32"
+
+
+def step_order(step):
+    """PROGRAM.KIND_NUMBER by number."""
+    program, kernel = step.rsplit(".", 1)
+    number = re.search(r"_(\d+)$", kernel)
+    return program, int(number[1]) if number else 0, kernel
 
 
 def rows(options, scratch):
@@ -147,15 +183,16 @@ def rows(options, scratch):
         if options.names and not any(word in name for word in options.names):
             continue
         lines = []
-        for cubin in cubins_of(options, scratch, name, program, numerics):
+        for card, step, cubin in cubins_of(options, scratch, name, program, numerics):
             text = subprocess.run([options.nvdisasm, "-c", str(cubin)], capture_output=True, text=True, check=True).stdout
             for function, code in functions_of(text).items():
                 counts = counts_of(code)
                 registers = 1 + max((int(number) for kind, word in code if kind == "instruction" for number in re.findall(r"\bR(\d+)\b", word)), default=-1)
                 pipes = " ".join(f"{counts[pipe]:>5}" for pipe in ("fma", "alu", "xu", "f64", "lsu", "all"))
-                kernel = re.sub(r"^kernel_|_s\d+.*$", "", function)
-                lines.append(f"{name:<36} {kernel:<40.40} sm_{cubin.name.split('-')[0]:<4} {registers:>4} {counts['spilled']:>4} {counts['bytes']:>6} {pipes} {share_of(counts):>6.2f}")
-        yield from sorted(lines)
+                launch = re.sub(r"^_*kernel_|_s\d+.*$|_+\d+$", "", function)
+                lines.append((name, *step_order(step), f"{name:<36} {step:<20} {launch:<24.24} sm_{card:<4} {registers:>4} {counts['spilled']:>4} {counts['bytes']:>6} "
+                                                       f"{counts['bytes'] / max(counts['accesses'], 1):>4.1f} {pipes} {share_of(counts):>6.2f}"))  # fmt: skip
+        yield from (line[-1] for line in sorted(lines))
 
 
 def main():
@@ -171,7 +208,7 @@ def main():
     if not options.nvdisasm.exists():
         print(f"skipped: there is no {options.nvdisasm}")
         sys.exit(77)
-    head = f"{'case':<36} {'kernel':<40} {'arch':<7} {'regs':>4} {'spill':>4} {'bytes':>5} {'fma':>5} {'alu':>5} {'xu':>5} {'f64':>5} {'lsu':>5} {'all':>5} {'share':>6}"
+    head = f"{'case':<36} {'step':<20} {'launch':<24} {'arch':<7} {'regs':>4} {'spill':>4} {'bytes':>5} {'each':>4} {'fma':>5} {'alu':>5} {'xu':>5} {'f64':>5} {'lsu':>5} {'all':>5} {'share':>6}"
     with tempfile.TemporaryDirectory() as scratch:
         table = "\n".join([head, *rows(options, Path(scratch))]) + "\n"
     print(table, end="")

@@ -28,6 +28,35 @@ struct Access {
     Expr operand(const Index &at, int i = 0) const { return values.at(node.operands[i], at); }
 };
 
+/// True if `count` elements along x, the first of which is a multiple of `count`, have adjacent indices that begin at a multiple.
+bool begins_at_multiples(const Expr &index, int count) {
+    const std::string x = axis_vars(1)[0].name();
+    const Expr first = Halide::Internal::Variable::make(Halide::Int(32), x) * count;
+    const auto at = [&](int lane) { return Halide::Internal::simplify(Halide::Internal::substitute(x, first + lane, index)); };
+    const Halide::Internal::ModulusRemainder alignment = Halide::Internal::modulus_remainder(at(0));
+    if (alignment.modulus % count != 0 || alignment.remainder % count != 0) return false;
+    for (int lane = 1; lane < count; lane++)
+        if (!Halide::Internal::is_const(Halide::Internal::simplify(at(lane) - at(0)), lane)) return false;
+    return true;
+}
+
+/// An index in a part of an axis (always within the part), and the conditions under which it is the right one.
+struct PartIndex {
+    Expr index, is_after_start, is_before_end;
+};
+
+/// Maps an index to a part of an axis that begins at `start` and has `extent` elements. If a group of adjacent elements lies within the
+/// part or outside of it, as a whole, the condition and the clamping do not depend on the element. A thread then moves the group at once.
+PartIndex find_in_part(const Access &a, const Expr &index, const Extent &start, const Extent &extent) {
+    int group = start.is_static() && extent.is_static() ? a.values.most_adjacent() : 1;
+    const auto divides = [&] { return start.value() % group == 0 && extent.value() % group == 0 && begins_at_multiples(index, group); };
+    while (group > 1 && !divides()) group /= 2;
+    const Expr first = a.values.extent(start), place = index - first, size = a.values.extent(extent);
+    if (group == 1) return {clamp(place, 0, size - 1), index >= first, place < size};
+    const Expr number = place / group, groups = int(extent.value()) / group;
+    return {clamp(number, 0, groups - 1) * group + place % group, number >= 0, number < groups};
+}
+
 Expr broadcast_in_dim(const Access &a) {
     const Extents &from = a.operand_type().shape, &to = a.result_type().shape;
     Index index;
@@ -73,6 +102,12 @@ Expr pad(const Access &a) {
             continue;
         }
         moved.push_back(a.values.extent(a.operand_type().shape[i]));
+        if (interior[i] == Extent(0)) {
+            const PartIndex part = find_in_part(a, index[i], low[i], a.operand_type().shape[i]);
+            index[i] = part.index;
+            inside = inside && part.is_after_start && part.is_before_end;
+            continue;
+        }
         PaddedAxis axis = unpad(index[i], a.values.extent(low[i]), a.values.extent(interior[i] + 1), moved.back());
         index[i] = axis.index;
         inside = inside && axis.inside;
@@ -87,11 +122,11 @@ Expr concatenate(const Access &a) {
     for (int i = 0; i < int(a.node.operands.size()); i++) {
         const Extent &extent = a.operand_type(i).shape[axis];
         Index index = a.index;
-        Expr size = a.values.extent(extent), start = a.values.extent(end);
-        index[axis] = clamp(index[axis] - start, 0, size - 1);
+        const PartIndex part = find_in_part(a, index[axis], end, extent);
+        index[axis] = part.index;
         Expr piece = a.operand(index, i);
         Expr before = result.defined() ? result : Halide::Internal::make_zero(piece.type());
-        result = select_inside(a.index[axis] >= start, piece, before, {size});
+        result = select_inside(part.is_after_start, piece, before, {a.values.extent(extent)});
         end = end + extent;
     }
     return result;

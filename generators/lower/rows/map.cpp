@@ -1,12 +1,27 @@
 #include "lower/outputs.h"
 #include "lower/shared.h"
+#include <algorithm>
 
 // map: everything is inlined into the outputs, one Func for each shape. Only single elements that very many expressions contain are stored.
 namespace scalide {
+namespace {
+
+/// Elements of 16 bytes, the largest access of a CUDA thread.
+int elements_of_access(const Program &program, const std::vector<int> &results) {
+    int count = 16;
+    for (const int result : results) count = std::min(count, 16 / size_of(program.type(program.results[result].value).dtype));
+    return count;
+}
+
+} // namespace
 
 void lower_map(Lowering &lowering) {
     share_single_elements(lowering);
-    add_outputs_by_shape(lowering);
+    const Program &program = lowering.kernel.program;
+    for (const std::vector<int> &results : results_by_shape(program)) {
+        if (lowering.target.has_feature(Halide::Target::CUDA)) lowering.values.move_adjacent(elements_of_access(program, results));
+        add_output(lowering, results, axis_vars(program.type(program.results[results[0]].value).rank()));
+    }
 }
 
 } // namespace scalide

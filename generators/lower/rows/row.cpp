@@ -35,12 +35,12 @@ public:
         place_scalars();
         const bool is_gpu = target.has_gpu_feature();
         const Extent &columns = space().back();
-        is_warp_ = is_gpu && space().size() == 2 && columns.is_static() && columns.value() >= least_warp &&
-                   columns.value() <= budgets.warp_columns && !has_column_reductions(program) &&
-                   (columns.value() % most_lanes == 0 || !moves());
-        if (target.has_feature(Halide::Target::CUDA) && !is_warp_ && space().size() == 2 && columns.is_static() &&
-            columns.value() >= least_block)
-            block_ = block_shape(columns.value(), smallest_element());
+        const bool is_cuda = target.has_feature(Halide::Target::CUDA), is_line = space().size() == 2 && columns.is_static();
+        const auto [smallest, largest] = element_bytes();
+        if (is_gpu && is_line && columns.value() >= least_warp && columns.value() <= budgets.warp_columns &&
+            !has_column_reductions(program))
+            warp_ = warp_shape(columns.value(), smallest, largest, moves(), is_cuda);
+        if (is_cuda && !warp_ && is_line && columns.value() >= least_block) block_ = block_shape(columns.value(), smallest);
         int64_t free = !is_gpu ? std::numeric_limits<int64_t>::max() : !columns.is_static() ? 0 : room(columns.value());
         while (free > 0 && place_element()) free--;
         for (size_t i = 0; is_gpu && i < program.arguments.size(); i++) {
@@ -51,7 +51,8 @@ public:
         }
     }
 
-    bool is_warp() const { return is_warp_; }
+    /// The warp that computes a row; nothing if none does.
+    const std::optional<WarpShape> &warp() const { return warp_; }
     /// The block of threads that reduces a row together; nothing if rows are reduced in lanes.
     const std::optional<BlockShape> &block() const { return block_; }
     /// Arguments that get a stage.
@@ -93,20 +94,21 @@ public:
 private:
     /// How many rows a block, or a warp, of a GPU can keep.
     int64_t room(int64_t columns) const {
-        return is_warp_ ? budgets_.warp_registers / ((columns + warp_threads - 1) / warp_threads)
-                        : budgets_.shared_elements / std::max<int64_t>(columns, 1);
+        return warp_ ? budgets_.warp_registers / ((columns + warp_threads - 1) / warp_threads)
+                     : budgets_.shared_elements / std::max<int64_t>(columns, 1);
     }
 
-    /// Bytes of the smallest element of the rows in memory.
-    int smallest_element() const {
-        int bytes = 4;
+    /// Bytes of the smallest and of the largest element of the rows in memory.
+    std::pair<int, int> element_bytes() const {
+        std::vector<int> sizes;
         const auto count = [&](ValueId value) {
             const Type &type = program_.type(value);
-            if (type.shape == space()) bytes = std::min(bytes, size_of(type.dtype));
+            if (type.shape == space()) sizes.push_back(size_of(type.dtype));
         };
         for (const Argument &argument : program_.arguments) count(argument.value);
         for (const Result &result : program_.results) count(result.value);
-        return bytes;
+        if (sizes.empty()) return {4, 4};
+        return {std::min(4, std::ranges::min(sizes)), std::ranges::max(sizes)};
     }
 
     bool moves() const {
@@ -231,7 +233,7 @@ private:
     std::vector<int> producers_;
     std::vector<int> depth_; ///< by value
     int last_depth_ = 0;
-    bool is_warp_ = false;
+    std::optional<WarpShape> warp_;
     std::optional<BlockShape> block_;
     std::set<ValueId> placed_, kept_, read_in_other_rows_;
 };
@@ -245,7 +247,7 @@ public:
     void lower() {
         stages_.columns = plan_.space().back();
         stages_.rows = element_count({plan_.space().begin(), plan_.space().end() - 1});
-        stages_.is_warp = plan_.is_warp();
+        stages_.warp_neighbours = plan_.warp() ? plan_.warp()->neighbours : 0;
         for (size_t i = 0; i < program_.arguments.size(); i++) read_argument(i);
         for (int depth = 0; depth <= plan_.last_depth(); depth++) {
             for (ValueId value : plan_.placed(depth)) {
@@ -266,7 +268,7 @@ private:
         for (const std::vector<int> &results : results_by_shape(program_)) {
             const Type &type = program_.type(program_.results[results[0]].value);
             if (!chosen(type)) continue;
-            in_thread(type.shape == plan_.space() ? thread_of(vars_.back()) : Halide::Expr(0));
+            in_thread(type.shape == plan_.space() ? own_thread() : Halide::Expr(0));
             add_output(lowering_, results, is_of_columns(type) ? std::vector{vars_.back()} : first_vars(type.rank()));
         }
     }
@@ -282,13 +284,16 @@ private:
     /// Returns the row axes, or all axes if `rank` includes the columns.
     std::vector<Halide::Var> first_vars(int rank) const { return {vars_.begin(), vars_.begin() + rank}; }
 
-    bool has_padding() const { return plan_.is_warp() && plan_.space().back().value() % most_lanes != 0; }
+    /// Returns the thread of a warp that computes the element of this column.
+    Halide::Expr own_thread() const { return plan_.warp() ? thread_of(vars_.back(), *plan_.warp()) : Halide::Expr(0); }
 
-    /// Maps columns after the end of a row to its last elements. If the number of columns is even, they are mapped in pairs, because a
-    /// thread reads two elements as one word.
+    int64_t columns() const { return plan_.space().back().value(); }
+    bool has_padding() const { return plan_.warp() && plan_.warp()->padded(columns()) != columns(); }
+
+    /// Maps columns after the end of a row to its last elements, in whole groups that a thread reads at once.
     Halide::Expr inside(const Halide::Expr &column) const {
-        const int columns = int(plan_.space().back().value());
-        return columns % 2 == 0 ? Halide::clamp(column / 2, 0, columns / 2 - 1) * 2 + column % 2 : Halide::clamp(column, 0, columns - 1);
+        const int neighbours = plan_.warp()->neighbours;
+        return inside_line(column, columns(), columns() % neighbours == 0 ? neighbours : 1);
     }
 
     void read_argument(size_t argument) {
@@ -315,12 +320,12 @@ private:
     void place(ValueId value) {
         const Type &type = program_.type(value);
         const std::vector<Halide::Var> vars = first_vars(type.rank());
-        const bool is_element = type.shape == plan_.space(), has_thread = plan_.is_warp() && !is_element;
+        const bool is_element = type.shape == plan_.space(), has_thread = plan_.warp() && !is_element;
         std::vector<Halide::Func> &stages = is_element ? stages_.element : stages_.scalar;
         Halide::Func stage((is_element ? "element_" : "scalar_") + std::to_string(stages.size()));
         std::vector<Halide::Var> args = buffer_order(vars);
         if (has_thread) args.insert(args.begin(), thread_);
-        in_thread(is_element ? thread_of(vars_.back()) : thread_);
+        in_thread(is_element ? own_thread() : thread_);
         stage(args) = to_word(type.dtype, lowering_.values.at(value, Index(vars.begin(), vars.end())));
         stages.push_back(stage);
         if (!has_thread) return lowering_.values.bind(value, stage);
@@ -353,14 +358,15 @@ private:
         ReductionSpace space{buffer_order(rows), lowering_.values.extent(columns), choose_lanes(columns), {}, at};
         if (plan_.block())
             return group.bind(lowering_.values, reduce_by_block(lowering_, group, in_block(space), *plan_.block(), stages_.lanes));
-        if (!plan_.is_warp()) return group.bind(lowering_.values, reduce_lanes(lowering_, group, space, stages_.lanes));
+        if (!plan_.warp()) return group.bind(lowering_.values, reduce_lanes(lowering_, group, space, stages_.lanes));
+        const WarpShape &warp = *plan_.warp();
+        space.lanes = warp.elements();
         if (has_padding()) {
-            const int count = int(columns.value());
-            space.columns = (count + most_lanes - 1) / most_lanes * most_lanes;
-            space.inside = [count](const Index &, const Halide::Expr &column) { return column < count; };
+            space.columns = warp.padded(columns.value());
+            space.inside = [count = int(columns.value())](const Index &, const Halide::Expr &column) { return column < count; };
         }
-        in_thread(Halide::Var("lane") / warp_neighbours);
-        const Halide::Func total = reduce_in_warp(lowering_, group, space, stages_);
+        in_thread(Halide::Var("lane") / warp.neighbours);
+        const Halide::Func total = reduce_in_warp(lowering_, group, space, warp, stages_);
         in_warp_.push_back([this, group, total](const Halide::Expr &thread) { group.bind(lowering_.values, total, thread); });
     }
 
