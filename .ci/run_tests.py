@@ -15,15 +15,16 @@ from pathlib import Path
 SECONDS = {"training": 300, "fresh": 50, "python": 12, "guarded": 12, "install": 10, "packages": 10, "performance": 20, "docs": 3, "device": 3, "emit": 2,
            "rule": 2, "gpu": 1, "kernel": 0.5}  # fmt: skip
 USUAL_SECONDS = 0.2
-LISTED = re.compile(r"^ *Test +#\d+: (\S+)")
-FINISHED = re.compile(r"^ *\d+/\d+ Test +#\d+: (\S+) [. ]*(\S+)")
+LISTED = re.compile(r"^ *Test +#\d+: (.*)$")
+#: Names may contain spaces. Dots fill the line.
+FINISHED = re.compile(r"^ *\d+/\d+ Test +#\d+: (.*?) \.*\s*(Passed|\*\*\*\S+) .*sec$")
 
 
 def estimates(build, command):
     """The seconds of each test that will run."""
     lines = subprocess.run([*command, "-N"], capture_output=True, text=True).stdout.splitlines()
     costs = build / "Testing" / "Temporary" / "CTestCostData.txt"
-    known = [line.split() for line in costs.read_text().splitlines()] if costs.exists() else []
+    known = [line.rsplit(" ", 2) for line in costs.read_text().splitlines()] if costs.exists() else []
     seconds = {words[0]: float(words[2]) for words in known if len(words) == 3 and words[1] != "0"}
     names = [found[1] for line in lines if (found := LISTED.match(line))]
     return {name: seconds.get(name, SECONDS.get(name.split(".")[0], USUAL_SECONDS)) for name in names}

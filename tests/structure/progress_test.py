@@ -10,6 +10,7 @@ from pathlib import Path
 RUN_TESTS = Path(__file__).resolve().parents[2] / ".ci/run_tests.py"
 #: Without `bad`, the tests pass.
 TESTS = """add_test(quick "true")
+add_test("quick/one  # GetParam() = one" "true")
 add_test(rule.bad "sh" "-c" "echo why it failed; exit 1")
 add_test(left_out "sh" "-c" "exit 77")
 set_tests_properties(left_out PROPERTIES SKIP_RETURN_CODE 77)
@@ -40,7 +41,7 @@ def main():
         assert status == 8, status  # of ctest
         assert "why it failed" in lines and any("left_out" in line and "Skipped" in line for line in lines), lines
         assert not any("quick" in line for line in lines), "tests that pass have no line"
-        assert lines[-1] == "\t  2 - rule.bad (Failed)", lines
+        assert lines[-1] == "\t  3 - rule.bad (Failed)", lines
         status, lines = run(folder, "-E", "bad")
         assert status == 0 and any(line.startswith("100% tests passed") for line in lines), lines
         status, lines = run(folder, "-R", "nothing", "--no-tests=error")
