@@ -27,13 +27,18 @@ PACKAGES[check_fuzz]="${PACKAGES[check]} clang-19 libclang-rt-19-dev llvm-19" # 
 
 fail() { printf 'scalide: %s\n' "$*" >&2; exit 1; }
 
-# watch LABEL LOG: prints every second (into a file: every ten) how long LABEL has been running, and the last count `[3/20]` of its log.
+# watch LABEL LOG: prints every second (into a file: every 15) how long LABEL has been running, the last count `[3/20]` of its log, and about
+# how long the rest will take.
 watch() {
-    local start=$SECONDS pause=10 count
+    local start=$SECONDS pause=15 count text
     [ -t 1 ] && pause=1
     while sleep $pause >/dev/null; do # a sleep that outlives its parent must not hold the script's output open
-        count=$(tail -n 1 "$2" | sed -n 's/^\(\[[0-9]*\/[0-9]*\]\).*/ \1/p')
-        if [ -t 1 ]; then printf '\r\e[K%s%s %d s' "$1" "$count" $((SECONDS - start)); else echo "  $1$count: $((SECONDS - start)) s so far"; fi
+        text="$((SECONDS - start)) s so far"
+        read -ra count < <(grep -o '^\[[0-9]*/[0-9]*\]' "$2" | tail -n 1 | tr '[/]' '   ') || true
+        if [ "${count[0]:-0}" -gt 0 ]; then
+            text="[${count[0]}/${count[1]}] $text, about $(((SECONDS - start) * (count[1] - count[0]) / count[0] / 60)) min left"
+        fi
+        if [ -t 1 ]; then printf '\r\e[K%s: %s' "$1" "$text"; else echo "  $1: $text"; fi
     done
 }
 

@@ -141,6 +141,7 @@ fs::path ObjectCache::insert(const std::string &name, const fs::path &part) cons
     append_to(part, seal_of(name, read_file(part)));
     fs::path file = folder_ / name;
     move_file(part, file);
+    has_grown_ = true;
     return file;
 }
 
@@ -186,9 +187,10 @@ void ObjectCache::trim() const {
         if (is_orphan(entry)) fs::remove(entry.path, ignored);
         return true;
     });
-    std::ranges::sort(entries, {}, &Entry::used);
     uint64_t bytes = 0;
     for (const Entry &entry : entries) bytes += entry.bytes;
+    if (bytes <= limit_) return;
+    std::ranges::sort(entries, {}, &Entry::used);
     for (const Entry &entry : entries) {
         if (bytes <= limit_) return;
         if (fs::remove(entry.path, ignored)) bytes -= entry.bytes;

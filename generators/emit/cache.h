@@ -37,6 +37,8 @@ public:
         uint64_t kernels = 0, bytes = 0, limit = 0;
     };
     Usage usage() const;
+    /// True if this object has added a file. Builds that add nothing need not trim: to list a large cache takes longer than the build.
+    bool has_grown() const { return has_grown_; }
     /// Throws UserError if the disk has no room for another kernel.
     void check_room() const;
     /// Removes the least recently used files until the limit holds, and files that killed builds left.
@@ -49,6 +51,7 @@ private:
 
     std::filesystem::path folder_;
     uint64_t limit_;
+    mutable bool has_grown_ = false; ///< adding a file is const, because it changes the folder and nothing of this object
 };
 
 } // namespace scalide

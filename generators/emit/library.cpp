@@ -218,7 +218,7 @@ BuildReport build_library(const std::vector<LibraryProgram> &programs, const Rul
     KernelObjects objects = build_objects(prepared, options, cache);
     write_library(report.plans, prepared, options, objects, cache, [&](std::vector<std::filesystem::path> files) {
         report.files = std::move(files);
-        cache.trim();
+        if (cache.has_grown()) cache.trim();
         for (PreparedProgram &program : prepared) report.fused.push_back(std::move(program.fused));
         report.kernels = objects.files.size();
         report.compiled = objects.compiled;

@@ -1,6 +1,5 @@
 #include "card/card.h"
 #include "ir/text.h"
-#include "tool/common.h"
 #include "transforms/passes.h"
 #include <algorithm>
 #include <bit>
@@ -13,7 +12,7 @@ namespace scalide {
 namespace {
 
 const Rulebook &rulebook() {
-    static const Rulebook rules = Rulebook::load({find_home("").rules});
+    static const Rulebook rules = Rulebook::load({build_folders().rules});
     return rules;
 }
 

@@ -1,7 +1,7 @@
-"""The lists of packages in .ci/setup.sh are complete, and each package has a use. Usage: packages_test.py BUILD HALIDE WORK
+"""The lists of packages in .ci/setup.sh are complete, and each package has a use. Usage: packages_test.py BUILD HALIDE WORK lists|uses
 The test runs each command until it calls CMake, with an apt-get that only notes packages. Then CMake configures the same options in a folder
-that has only the files of these packages and of their dependencies: what else this machine has is hidden. Without one of the packages, the
-message must name it. BUILD lends its Python environment, so that nothing needs a network.
+that has only the files of these packages and of their dependencies: what else this machine has is hidden. `uses` also configures without each
+of the packages: the message must name it. BUILD lends its Python environment, so that nothing needs a network.
 The script ends with status 77 on a system without dpkg, or if a package is not installed."""
 import os
 import pathlib
@@ -168,8 +168,8 @@ def configure(arguments, folder: pathlib.Path, root: Root, keep_compiler=True):
     return ran.returncode, " ".join(ran.stdout.split())
 
 
-def check_command(name, packages, arguments, folder, root, shown, configured):
-    """CMake finds what it needs in the packages of the command, and it names a package that is missing."""
+def check_command(name, packages, arguments, folder, root, shown, configured, uses):
+    """CMake finds what it needs in the packages of the command. With `uses` it names each package that is missing."""
     options = [word for word in arguments if word != str(folder)]
     if not any(options == before and set(packages) >= less for before, less in configured):
         configured.append((options, set(packages)))
@@ -185,6 +185,8 @@ def check_command(name, packages, arguments, folder, root, shown, configured):
             file, text = USES[package]
             assert text in (ROOT / file).read_text(), f"{package}: {file} does not contain {text!r}. If nothing uses the package, remove it from .ci/setup.sh"
             continue
+        if not uses:
+            continue
         root.hold(root.system.without(package, packages))
         fetched = [link for link in folder.glob("halide-*") if package in ("python3", "python3-pip")]
         for link in fetched:  # pip gets Halide only if it is not there
@@ -199,6 +201,7 @@ def check_command(name, packages, arguments, folder, root, shown, configured):
 
 def main():
     build, halide, work = (pathlib.Path(path).resolve() for path in sys.argv[1:4])
+    uses = {"lists": False, "uses": True}[sys.argv[4]]
     table = installation.debian_packages(ROOT)
     if not shutil.which("dpkg-query"):
         print("skipped: this system has no dpkg")
@@ -214,12 +217,12 @@ def main():
     folder = lend(build, work, halide, "pip")
     defines = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["scikit-build"]["cmake"]["define"]
     arguments = ["-S", str(ROOT), "-B", str(folder), "-G", "Ninja", f"-DPython_EXECUTABLE={folder}/venv/bin/python", *(f"-D{key}={text}" for key, text in defines.items())]
-    check_command("pip install .", [*table["pip"], "cmake", "ninja-build"], arguments, folder, root, shown, configured)
+    check_command("pip install .", [*table["pip"], "cmake", "ninja-build"], arguments, folder, root, shown, configured, uses)
     for command, row in COMMANDS.items():
         folder = lend(build, work, halide, command.replace(" ", "-"))
         packages, arguments = ask(command, folder, work)
         assert packages == list(dict.fromkeys(table[row])), f"./{command} asks for {packages}, its row in .ci/setup.sh has {table[row]}"
-        check_command(f"./{command}", packages, arguments, folder, root, shown, configured)
+        check_command(f"./{command}", packages, arguments, folder, root, shown, configured, uses)
         if command == "check":
             assert ask("demo", folder, work)[1] is None and ask("bench", folder, work)[1] is None, "./demo or ./bench configures again after ./check"
     unused = {package for packages in table.values() for package in packages} - shown - set(USES)

@@ -23,8 +23,9 @@ namespace scalide {
 
 namespace {
 
-constexpr unsigned sample_programs = 100, long_programs = 10000;
-constexpr unsigned sample_compositions = 40, long_compositions = 3100;
+// Programs of ./check, of slow tests of other kinds, and of the long run.
+constexpr unsigned sample_programs = 60, more_programs = 100, long_programs = 10000;
+constexpr unsigned sample_compositions = 24, more_compositions = 40, long_compositions = 3100;
 
 Policy policy_named(const std::string &name) {
     return load_policy(std::filesystem::path(SCALIDE_RULES_DIR) / "policies" / (name + ".yaml"));
@@ -60,7 +61,7 @@ Drawing all_programs(unsigned seed) {
     return {draw_program,
             {"f32", "f32", "bf16", "f16_scaled", "f8_scaled"},
             {0, 1, 2, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 31, 32, 33, 47, 63, 64, 65, 97, 100, 127, 128, 129, 200, 255, 257, 513, 1031},
-            seed < sample_programs ? 10 : 20};
+            seed < more_programs ? 10 : 20};
 }
 
 /// Extents below, at and above one panel of a matmul, and several panels.
@@ -68,7 +69,7 @@ Drawing compositions(unsigned seed) {
     return {program_of_compositions,
             {"f32", "f32", "bf16", "f8_master"},
             {0, 1, 3, 3, 17, 17, 63, 64, 65, 65, 100, 127, 129, 200, 257},
-            seed < sample_compositions ? 3 : 6};
+            seed < more_compositions ? 3 : 6};
 }
 
 /// Where kernels run, and how many elements an array may have there.
@@ -231,21 +232,21 @@ std::string seed_of(const testing::TestParamInfo<unsigned> &test) { return std::
 
 INSTANTIATE_TEST_SUITE_P(sample, Guarded, testing::Range(0u, sample_programs), seed_of);
 INSTANTIATE_TEST_SUITE_P(checked, GuardedChecked, testing::Range(0u, 12u), seed_of);
-INSTANTIATE_TEST_SUITE_P(long_checked, GuardedChecked, testing::Range(12u, sample_programs), seed_of);
+INSTANTIATE_TEST_SUITE_P(long_checked, GuardedChecked, testing::Range(12u, more_programs), seed_of);
 INSTANTIATE_TEST_SUITE_P(opencl, GuardedOpencl, testing::Range(0u, 8u), seed_of);
-INSTANTIATE_TEST_SUITE_P(long_opencl, GuardedOpencl, testing::Range(8u, sample_programs), seed_of);
+INSTANTIATE_TEST_SUITE_P(long_opencl, GuardedOpencl, testing::Range(8u, more_programs), seed_of);
 INSTANTIATE_TEST_SUITE_P(card, GuardedCard, testing::Range(0u, 8u), seed_of);
-INSTANTIATE_TEST_SUITE_P(long_card, GuardedCard, testing::Range(8u, sample_programs), seed_of);
+INSTANTIATE_TEST_SUITE_P(long_card, GuardedCard, testing::Range(8u, more_programs), seed_of);
 INSTANTIATE_TEST_SUITE_P(long_run, Guarded, testing::Range(sample_programs, long_programs), seed_of);
 
 INSTANTIATE_TEST_SUITE_P(compositions, Compositions, testing::Range(0u, sample_compositions), seed_of);
 INSTANTIATE_TEST_SUITE_P(long_compositions, Compositions, testing::Range(sample_compositions, long_compositions), seed_of);
 INSTANTIATE_TEST_SUITE_P(compositions_checked, CompositionsChecked, testing::Range(0u, 8u), seed_of);
-INSTANTIATE_TEST_SUITE_P(long_compositions_checked, CompositionsChecked, testing::Range(8u, sample_compositions), seed_of);
+INSTANTIATE_TEST_SUITE_P(long_compositions_checked, CompositionsChecked, testing::Range(8u, more_compositions), seed_of);
 INSTANTIATE_TEST_SUITE_P(compositions_opencl, CompositionsOpencl, testing::Range(0u, 8u), seed_of);
-INSTANTIATE_TEST_SUITE_P(long_compositions_opencl, CompositionsOpencl, testing::Range(8u, 3 * sample_compositions), seed_of);
-INSTANTIATE_TEST_SUITE_P(compositions_card, CompositionsCard, testing::Range(0u, 8u), seed_of);
-INSTANTIATE_TEST_SUITE_P(long_compositions_card, CompositionsCard, testing::Range(8u, 3 * sample_compositions), seed_of);
+INSTANTIATE_TEST_SUITE_P(long_compositions_opencl, CompositionsOpencl, testing::Range(8u, 3 * more_compositions), seed_of);
+INSTANTIATE_TEST_SUITE_P(compositions_card, CompositionsCard, testing::Range(0u, 4u), seed_of);
+INSTANTIATE_TEST_SUITE_P(long_compositions_card, CompositionsCard, testing::Range(4u, 3 * more_compositions), seed_of);
 
 } // namespace
 

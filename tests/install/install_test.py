@@ -329,7 +329,7 @@ def digits_opencl():
 def digits_cuda():
     """Whole plans through the CUDA driver's interface: on its stand-in they bind and launch, whatever they compute; without a driver the
     program says what is missing."""
-    build = build_example("digits", "digits_cuda", "-DDIGITS_TARGET=cuda")
+    build = build_example("digits", "digits_cuda", "-DDIGITS_TARGET=cuda", "-DDIGITS_CUDA_ARCH=90")
     for driver, words in (("no_driver", "digits_train: cannot load the CUDA driver: "), ("standin_cuda", "f8_master  ")):
         environment = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "tests/device" / driver)}
         result = subprocess.run([build / "digits_train", "--epochs", "1"], capture_output=True, text=True, env=environment)

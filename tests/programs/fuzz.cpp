@@ -65,8 +65,8 @@ TEST_P(Fuzz, compiled_equal_interpreted) { run(GetParam()); }
 /// The parameter, not its place in the range.
 std::string seed_of(const testing::TestParamInfo<unsigned> &test) { return std::to_string(test.param); }
 
-INSTANTIATE_TEST_SUITE_P(sample, Fuzz, testing::Range(0u, 50u), seed_of);
-INSTANTIATE_TEST_SUITE_P(long_run, Fuzz, testing::Range(50u, 2000u), seed_of);
+INSTANTIATE_TEST_SUITE_P(sample, Fuzz, testing::Range(0u, 30u), seed_of);
+INSTANTIATE_TEST_SUITE_P(long_run, Fuzz, testing::Range(30u, 2000u), seed_of);
 
 } // namespace
 

@@ -7,6 +7,15 @@ import pytest
 TOOL = os.environ["SCALIDE_TOOL"]
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: a case that only ./check --slow runs (python.<name>.slow)")
+
+
+def slow_unless(is_fast, cases):
+    """Parameters of the cases; those for which `is_fast` is false are marked slow. They repeat what other cases test, in other dtypes or policies."""
+    return [pytest.param(*case, marks=() if is_fast(*case) else pytest.mark.slow) for case in cases]
+
+
 def compile_text(folder, text, numerics="f32", *options):
     """The shared library of the last program in a `.scl` text, in a folder; its path. The kernels come from the user's cache."""
     source = folder / "source.scl"

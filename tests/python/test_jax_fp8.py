@@ -1,4 +1,5 @@
 """The FP8 layers of Flax (flax.linen.fp8_ops): recipes with amax histories, whose gradients replace the state."""
+import itertools
 import subprocess
 import warnings
 
@@ -7,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from conftest import TOOL
+from conftest import TOOL, slow_unless
 from flax.linen import fp8_ops
 from oracle import differs, errors
 
@@ -100,8 +101,7 @@ def check_training(module, x, y_shape, dtype="float32", steps=6):
 
 
 @as_flax_rounds
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("name", OPS)
+@pytest.mark.parametrize("name, dtype", slow_unless(lambda name, dtype: dtype == "float32" or name == OPS[0], itertools.product(OPS, ["float32", "bfloat16"])))
 def test_dense_trains_as_in_flax(name, dtype):
     """Six steps from one state: losses, parameters, scales and histories."""
     check_training(Dense(getattr(fp8_ops, name), jnp.dtype(dtype)), drawn(0, 8, 32), (8, 16), dtype)

@@ -8,15 +8,14 @@
 #include "support/rounding_errors/roundings.h"
 #include "support/rounding_errors/running_error.h"
 #include "support/sanitized.h"
-#include "tool/common.h"
 #include "tool/open_context.h"
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 
-// rule.<op>.<variant>.<cpu or opencl>, labelled slow slow_rule.<...>, and labelled card card_rule.<op>.<variant>.cuda: kernels of one
-// operator with symbolic extents, compiled once for each check case, on drawn shapes, values and scales, against the interpreter in mode
-// `stored`.
+// rule.<op>.cpu, labelled slow slow_rule.<op>.<cpu or opencl>, and labelled card card_rule.<op>.<variant>.cuda: kernels of one operator
+// with symbolic extents, compiled once for each check case, on drawn shapes, values and scales, against the interpreter in mode `stored`. A
+// test of a CPU or of OpenCL runs all its variants, because a process takes as long to start as a variant to run.
 // assembled_rule.<op>.<variant>.cuda, and labelled slow slow_assembled_rule.<...>: the programs of card_rule.<...>, compiled for CUDA and
 // assembled, but not run. Needs ptxas, no GPU. So each variant of each rule is known to compile before a GPU is there.
 
@@ -25,7 +24,7 @@ namespace scalide {
 namespace {
 
 const Rulebook &rulebook() {
-    static const Rulebook rules = Rulebook::load({find_home("").rules});
+    static const Rulebook rules = Rulebook::load({build_folders().rules});
     return rules;
 }
 
@@ -38,7 +37,8 @@ struct Variant {
     const char *target = "host";
     bool is_for_base = false; ///< of composites on request: they are made of base operators, and other variants run their values
 
-    std::string full_name() const { return std::string(name) + "." + (target == std::string("host") ? "cpu" : target); }
+    std::string where() const { return target == std::string("host") ? "cpu" : target; }
+    std::string full_name() const { return name + ("." + where()); }
 };
 constexpr Variant variants[] = {{"f32", Scales::plain, Dtype::f32, Variant::Runs::always},
                                 {"f32_scaled", Scales::powers, Dtype::f32, Variant::Runs::on_request},
@@ -65,7 +65,6 @@ constexpr Variant variants[] = {{"f32", Scales::plain, Dtype::f32, Variant::Runs
                                 {"u32", Scales::plain, Dtype::u32, Variant::Runs::on_card, "cuda"}};
 
 const char *suite_of(const Rule &rule, const Variant &variant) {
-    if (variant.runs == Variant::Runs::on_card) return "card_rule";
     const bool is_on_request = variant.runs == Variant::Runs::on_request || (variant.is_for_base && !rule.is_base);
     return is_on_request ? "slow_rule" : "rule";
 }
@@ -123,27 +122,20 @@ LawCase draw_stored(const Rule &rule, const Variant &variant, const CheckCase &c
     return law_case;
 }
 
+/// Some variants of a rule, those of them that fit.
 class Compiled : public testing::Test {
 public:
-    Compiled(const Rule &rule, const Variant &variant) : rule_(rule), variant_(variant) {}
+    Compiled(const Rule &rule, std::vector<const Variant *> variants) : rule_(rule), variants_(std::move(variants)) {}
 
     void TestBody() override {
-        if (const std::string &why = missing(variant_.target); !why.empty()) GTEST_SKIP() << why;
-        const bool is_f32 = variant_.dtype == Dtype::f32;
-        if (variant_.target == std::string("cuda")) set_function_errors(is_f32 ? FunctionErrors::device : FunctionErrors::device_rounded);
-        const Scaled scaled = variant_.scales == Scales::plain ? Scaled::no : Scaled::yes;
-        for (size_t i = 0; i < rule_.check.cases.size(); i++) {
-            const CheckCase &check_case = rule_.check.cases[i];
-            if (is_bound(rule_, check_case)) {
-                const Program program = check_program(rulebook(), rule_, check_case, variant_.dtype, scaled);
-                const CompiledProgram compiled(program, rulebook(), {}, variant_.target);
-                for (uint64_t draw = 0; draw < draws; draw++)
-                    run(compiled, program, draw_stored(rule_, variant_, check_case, 100 * (i + 1) + draw));
-            } else { // extents that no argument has
-                const LawCase law_case = draw_stored(rule_, variant_, check_case, 100 * (i + 1));
-                const Program program = program_of(law_case, rulebook());
-                run(CompiledProgram(program, rulebook(), {}, variant_.target), program, law_case);
-            }
+        std::erase_if(variants_, [&](const Variant *variant) { return !fits(rule_, *variant); });
+        if (variants_.empty()) GTEST_SKIP() << "no case takes these dtypes";
+        if (const std::string &why = missing(variants_[0]->target); !why.empty()) GTEST_SKIP() << why;
+        for (const Variant *variant : variants_) {
+            SCOPED_TRACE("variant " + variant->full_name());
+            if (variant->target == std::string("cuda"))
+                set_function_errors(variant->dtype == Dtype::f32 ? FunctionErrors::device : FunctionErrors::device_rounded);
+            for (size_t i = 0; i < rule_.check.cases.size(); i++) run_case(*variant, rule_.check.cases[i], 100 * (i + 1));
         }
     }
 
@@ -153,6 +145,19 @@ protected:
 private:
     static constexpr uint64_t draws = 3;
 
+    void run_case(const Variant &variant, const CheckCase &check_case, uint64_t seed) const {
+        if (is_bound(rule_, check_case)) {
+            const Scaled scaled = variant.scales == Scales::plain ? Scaled::no : Scaled::yes;
+            const Program program = check_program(rulebook(), rule_, check_case, variant.dtype, scaled);
+            const CompiledProgram compiled(program, rulebook(), {}, variant.target);
+            for (uint64_t draw = 0; draw < draws; draw++) run(compiled, program, draw_stored(rule_, variant, check_case, seed + draw));
+        } else { // extents that no argument has
+            const LawCase law_case = draw_stored(rule_, variant, check_case, seed);
+            const Program program = program_of(law_case, rulebook());
+            run(CompiledProgram(program, rulebook(), {}, variant.target), program, law_case);
+        }
+    }
+
     static void run(const CompiledProgram &compiled, const Program &program, const LawCase &law_case) {
         SCOPED_TRACE("seed " + std::to_string(*law_case.seed) + "\n" + to_string(program));
         const std::vector<Array> inputs = parts(law_case);
@@ -160,7 +165,7 @@ private:
     }
 
     const Rule &rule_;
-    const Variant &variant_;
+    std::vector<const Variant *> variants_;
 };
 
 /// A folder that belongs to all tests of this process, so that equal kernels of several rules are compiled once.
@@ -193,7 +198,7 @@ private:
         options.target = "cuda";
         options.output_folder = folder.path;
         options.cache_folder = kernel_cache();
-        options.include_folder = find_home("").include;
+        options.include_folder = build_folders().include;
         options.cuda_cards = {"90"};
         options.jobs = 1;
         const BuildReport report = build_library({{program, ""}}, rulebook(), options);
@@ -224,17 +229,30 @@ bool is_sample(const Rule &rule) {
     return std::ranges::find(sample, rule.op) != std::end(sample);
 }
 
-void register_test(const char *suite, const Rule &rule, const Variant &variant, const std::function<testing::Test *()> &make) {
-    testing::RegisterTest(suite, (rule.op + "." + variant.full_name()).c_str(), nullptr, nullptr, __FILE__, __LINE__, make);
+void register_test(const char *suite, const std::string &name, const std::function<testing::Test *()> &make) {
+    testing::RegisterTest(suite, name.c_str(), nullptr, nullptr, __FILE__, __LINE__, make);
 }
 
-void register_tests(const Rule &rule, const Variant &variant) {
-    using Runs = Variant::Runs;
-    if (!fits(rule, variant) || (is_sanitized && variant.runs != Runs::always)) return;
-    register_test(suite_of(rule, variant), rule, variant, [&]() -> testing::Test * { return new Compiled(rule, variant); });
-    if (variant.runs != Runs::on_card) return;
-    register_test(is_sample(rule) ? "assembled_rule" : "slow_assembled_rule", rule, variant,
+void register_card_tests(const Rule &rule, const Variant &variant) {
+    if (is_sanitized || !fits(rule, variant)) return;
+    const std::string name = rule.op + "." + variant.full_name();
+    register_test("card_rule", name, [&]() -> testing::Test * { return new Compiled(rule, {&variant}); });
+    register_test(is_sample(rule) ? "assembled_rule" : "slow_assembled_rule", name,
                   [&]() -> testing::Test * { return new Assembled(rule, variant); });
+}
+
+/// Which variants fit is known when a test runs: it takes long for all rules.
+void register_tests(const Rule &rule) {
+    std::map<std::pair<std::string, std::string>, std::vector<const Variant *>> tests;
+    for (const Variant &variant : variants) {
+        if (variant.runs == Variant::Runs::on_card)
+            register_card_tests(rule, variant);
+        else if (!is_sanitized || variant.runs == Variant::Runs::always)
+            tests[{suite_of(rule, variant), variant.where()}].push_back(&variant);
+    }
+    for (const auto &[test, chosen] : tests)
+        register_test(test.first.c_str(), rule.op + "." + test.second,
+                      [&rule, chosen]() -> testing::Test * { return new Compiled(rule, chosen); });
 }
 
 } // namespace
@@ -243,7 +261,6 @@ void register_tests(const Rule &rule, const Variant &variant) {
 
 int main(int argc, char **argv) {
     testing::InitGoogleTest(&argc, argv);
-    for (const scalide::Rule *rule : scalide::rulebook().rules())
-        for (const scalide::Variant &variant : scalide::variants) scalide::register_tests(*rule, variant);
+    for (const scalide::Rule *rule : scalide::rulebook().rules()) scalide::register_tests(*rule);
     return RUN_ALL_TESTS();
 }

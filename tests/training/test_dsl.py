@@ -3,7 +3,6 @@ import os
 import subprocess
 
 import numpy as np
-import pytest
 
 import models
 import scalide
@@ -12,6 +11,14 @@ from cells import AT_ONCE, DELAYED, tolerance
 from harness import CACHE, shown, stored, wanted, write
 
 DEPTH, COUNT = 4, 30
+
+
+#: Of every check; with --part dsl, the other policies too.
+FAST = ("f32", "f16_scaled", "f8_scaled", "f8_delayed")
+
+
+def pytest_generate_tests(metafunc):
+    metafunc.parametrize("policy", FAST if metafunc.config.getoption("--part") == "fast" else (*AT_ONCE, *DELAYED))
 
 
 def library_of(policy, folder):
@@ -23,7 +30,6 @@ def library_of(policy, folder):
     return scalide.Library(folder / "libmlp_step.so")
 
 
-@pytest.mark.parametrize("policy", (*AT_ONCE, *DELAYED))
 def test_losses_follow_f32(policy, tmp_path):
     library = library_of(policy, tmp_path)
     arguments = {argument.name: argument for argument in library.arguments}

@@ -71,7 +71,8 @@ def test_second_moments_of_a_wide_range_do_not_vanish():
 def pytest_generate_tests(metafunc):
     if "scale" not in metafunc.fixturenames:
         return
-    # A short run of each for every check; 20,000 steps, 100,000 of the counter, where a part is asked for.
+    # A short run for every check, of optimizers at the largest and the smallest rate; 20,000 steps, 100,000 of the counter, where a part is
+    # asked for.
     fast = metafunc.config.getoption("--part") == "fast"
     metafunc.parametrize("scale", [0.1 if fast else 1])
-    metafunc.parametrize("name", list(repeated.cases()))
+    metafunc.parametrize("name", [name for name in repeated.cases() if not fast or not name.endswith(("at 0.001", "at 0.0001"))])

@@ -16,6 +16,11 @@ Array part_of(const std::vector<HostArray> &arrays, const Result &result) {
 
 } // namespace
 
+BuildFolders build_folders() {
+    const Home home = find_home("");
+    return {home.rules, home.include};
+}
+
 CompiledProgram::CompiledProgram(const Program &program, const Rulebook &rulebook, const Policy &policy, const std::string &target) {
     BuildOptions options;
     options.target = target;

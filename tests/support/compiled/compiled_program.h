@@ -5,6 +5,12 @@
 
 namespace scalide {
 
+/// Folders of the build that this test belongs to. Tests include this header instead of that of the tool, which takes ten seconds.
+struct BuildFolders {
+    std::filesystem::path rules, include;
+};
+BuildFolders build_folders();
+
 /// A program that is compiled into its own shared library and loaded. Throws UserError or InternalError if it does not compile. For CUDA it
 /// is compiled for all GPU architectures, or for the one in the environment variable SCALIDE_CARD_ARCH ("90").
 class CompiledProgram {

@@ -50,7 +50,9 @@ TEST(emit, cache_finds_only_what_was_put_there) {
     const ObjectCache cache(folder.path);
     const std::string content = "an object of some bytes";
     const auto put = [&] { cache.insert_content("key.o", content); };
+    EXPECT_FALSE(cache.has_grown());
     put();
+    EXPECT_TRUE(cache.has_grown()) << "only such builds list the folder";
     EXPECT_EQ(cache.read("key.o"), content);
     const std::string whole = read_file(folder.path / "key.o");
     std::vector<std::string> others{"", "short", whole.substr(0, whole.size() - 1), whole + "x", content};

@@ -1,0 +1,1 @@
+// Holds nothing: a target that precompiles headers must have a source.
