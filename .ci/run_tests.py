@@ -5,6 +5,7 @@ Usage: run_tests.py BUILD JOBS ARGUMENTS...     ARGUMENTS: of ctest
 All other lines of ctest are printed as they are. The status is that of ctest. A test's time is that of its last run in this build folder.
 """
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ SECONDS = {"training": 300, "fresh": 50, "python": 12, "guarded": 12, "install":
            "rule": 2, "gpu": 1, "kernel": 0.5}  # fmt: skip
 USUAL_SECONDS = 0.2
 LISTED = re.compile(r"^ *Test +#\d+: (.*)$")
+STARTED = re.compile(r"^ *Start +\d+: (.*)$")
 #: Names may contain spaces. Dots fill the line.
 FINISHED = re.compile(r"^ *\d+/\d+ Test +#\d+: (.*?) \.*\s*(Passed|\*\*\*\S+) .*sec$")
 
@@ -33,14 +35,20 @@ def estimates(build, command):
 class Progress:
     def __init__(self, waiting, jobs):
         self.waiting, self.jobs, self.count, self.failed = waiting, jobs, len(waiting), 0
-        self.start, self.seconds = time.monotonic(), sum(waiting.values())
+        self.start, self.seconds, self.running = time.monotonic(), sum(waiting.values()), {}
+
+    def begin(self, name):
+        self.running[name] = time.monotonic()
 
     def finish(self, name, verdict):
         self.waiting.pop(name, None)
+        self.running.pop(name, None)
         self.failed += verdict not in ("Passed", "***Skipped", "***Not")
 
     def text(self):
-        elapsed, left = time.monotonic() - self.start, sum(self.waiting.values())
+        now = time.monotonic()
+        begun = sum(min(now - start, self.waiting.get(name, 0)) for name, start in self.running.items())
+        elapsed, left = now - self.start, sum(self.waiting.values()) - begun
         done = self.seconds - left
         # Early, little is known about the speed of this machine.
         speed = done / elapsed if done > self.seconds / 20 else self.jobs
@@ -58,11 +66,14 @@ def main():
 
     threading.Thread(target=report, daemon=True).start()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace") as ctest:
+        signal.signal(signal.SIGTERM, lambda *_: ctest.terminate())
         for line in ctest.stdout:
-            finished = FINISHED.match(line)
+            started, finished = STARTED.match(line), FINISHED.match(line)
+            if started:
+                progress.begin(started[1])
             if finished:
                 progress.finish(*finished.groups())
-            if not (line.lstrip().startswith("Start ") or finished and finished[2] == "Passed"):
+            if not (started or finished and finished[2] == "Passed"):
                 print(line, end="", flush=True)
         ended.set()
     sys.exit(ctest.returncode)

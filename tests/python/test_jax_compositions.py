@@ -10,7 +10,7 @@ import pytest
 from compositions import Composition, draw, shorter
 
 SHARE = 10
-FIRST, COUNT = map(int, os.environ.get("SCALIDE_COMPOSITIONS", "0:30").split(":"))
+FIRST, COUNT = map(int, os.environ.get("SCALIDE_COMPOSITIONS", "0:20").split(":"))
 
 
 class Judge:

@@ -31,6 +31,9 @@ def check_text():
     progress.finish("b", "***Failed")
     progress.start -= 100  # two jobs did 200 s of tests in 100 s
     assert progress.text() == "  tests: 1 of 3, 1 failed, 100 s so far, about 15 min left", progress.text()
+    progress.begin("a")
+    progress.running["a"] -= 100  # and 100 s of a test that runs
+    assert progress.text() == "  tests: 1 of 3, 1 failed, 100 s so far, about 9 min left", progress.text()
 
 
 def main():
