@@ -24,6 +24,7 @@ public:
         for (const Expr &value : values_of(func)) Internal::substitute_in_all_lets(value).accept(this);
     }
     bool holds() const { return holds_; }
+    bool has_bounds() const { return has_bounds_; } ///< an index is clamped
 
 private:
     using IRGraphVisitor::visit;
@@ -34,12 +35,15 @@ private:
         IRGraphVisitor::visit(call);
     }
 
-    bool is_adjacent(const Expr &clamped, bool may_move) const {
+    bool is_adjacent(const Expr &clamped, bool may_move) {
         const Expr index = without_bounds(clamped);
+        const bool is_bounded = !index.same_as(clamped);
+        has_bounds_ = has_bounds_ || is_bounded;
         if (!Internal::expr_uses_var(index, x_)) return true;
         const Expr x = Internal::Variable::make(Int(32), x_);
         const auto at = [&](int lane) { return Internal::substitute(x_, x * count_ + lane, index); };
-        for (int lane = 1; lane < count_; lane++) {
+        // Whether more elements than a thread has are adjacent tells a shifted index from a divided one, as that of interior padding.
+        for (int lane = 1; lane < (is_bounded ? array_alignment : count_); lane++) {
             const Expr moved = Internal::simplify(at(lane) - at(0));
             if (!Internal::is_const(moved, may_move ? lane : 0)) return false;
         }
@@ -57,8 +61,17 @@ private:
 
     std::string x_;
     int count_;
-    bool holds_ = true;
+    bool holds_ = true, has_bounds_ = false;
 };
+
+/// True if a thread would have two words. If Halide 21 computes the two elements of a vector one by one, it makes a ramp of them, and adds
+/// the difference to the first: a float that is moved would be rounded.
+bool makes_pairs(const Program &kernel, const KernelOutput &output, int count) {
+    const Type &type = kernel.type(kernel.results[output.results[0]].value);
+    const bool is_uneven = type.shape.back().is_static() && type.shape.back().value() % 4 != 0;
+    const auto has_words = [&](int result) { return size_of(kernel.type(kernel.results[result].value).dtype) >= 4; };
+    return (count == 2 || is_uneven) && std::ranges::any_of(output.results, has_words);
+}
 
 /// A thread writes each result by one access, so that the threads of a warp write contiguous memory. Reads may take several accesses, which
 /// hit the cache.
@@ -69,8 +82,9 @@ int elements_of_thread(const Program &kernel, const KernelOutput &output, const 
     for (const Node &node : kernel.nodes) cost += operator_cost(node.op);
     if (output.func.args().empty()) return 1;
     while (count > 1 && count * cost > tiles.at("cost")) count /= 2;
-    while (count > 1 && moves_elements(kernel) && !Adjacent(output.func, count).holds()) count /= 2;
-    return count;
+    if (!moves_elements(kernel)) return count;
+    while (count > 1 && !Adjacent(output.func, count).holds()) count /= 2;
+    return count > 1 && Adjacent(output.func, count).has_bounds() && makes_pairs(kernel, output, count) ? 1 : count;
 }
 
 /// Uses whole vectors. A static line gets shorter vectors if only these divide it. A symbolic line that may or may not be a multiple gets

@@ -25,6 +25,7 @@ constexpr Case cases[] = {
     {"pad_low", "$x: @[5, 64], $f: @[]", "[5, 67]", "$y = pad($x, $f) {low: [0, 3], high: [0, 0], interior: [0, 0]}"},
     {"pad_high", "$x: @[5, 61], $f: @[]", "[5, 64]", "$y = pad($x, $f) {low: [0, 0], high: [0, 3], interior: [0, 0]}"},
     {"pad_both", "$x: @[5, 59], $f: @[]", "[5, 64]", "$y = pad($x, $f) {low: [0, 3], high: [0, 2], interior: [0, 0]}"},
+    {"pad_in_twos", "$x: @[5, 59], $f: @[]", "[5, 66]", "$y = pad($x, $f) {low: [0, 3], high: [0, 4], interior: [0, 0]}"},
     {"pad_negative", "$x: @[5, 96], $f: @[]", "[5, 64]", "$y = pad($x, $f) {low: [0, -16], high: [0, -16], interior: [0, 0]}"},
     {"pad_negative_odd", "$x: @[5, 71], $f: @[]", "[5, 64]", "$y = pad($x, $f) {low: [0, -5], high: [0, -2], interior: [0, 0]}"},
     {"pad_interior", "$x: @[5, 32], $f: @[]", "[5, 64]", "$y = pad($x, $f) {low: [0, 1], high: [0, 0], interior: [0, 1]}"},
