@@ -1,4 +1,5 @@
 #include "emit/wide_accesses.h"
+#include "lower/thread_access.h"
 
 namespace scalide {
 
@@ -8,7 +9,6 @@ using namespace Halide::Internal;
 using Halide::Expr;
 using Halide::Type;
 
-constexpr int access_bytes = 16;
 const Type four_words = Halide::UInt(32, 4);
 
 /// A vector of adjacent elements, split into accesses of 16 bytes.

@@ -1,4 +1,5 @@
 #include "expr/base_operators.h"
+#include "lower/thread_access.h"
 #include "schedules/gpu/kinds.h"
 #include "schedules/gpu/loops.h"
 #include <algorithm>
@@ -76,9 +77,7 @@ bool makes_pairs(const Program &kernel, const KernelOutput &output, int count) {
 /// A thread writes each result by one access, so that the threads of a warp write contiguous memory. Reads may take several accesses, which
 /// hit the cache.
 int elements_of_thread(const Program &kernel, const KernelOutput &output, const Tiles &tiles) {
-    int count = array_alignment, cost = 1;
-    for (const int result : output.results)
-        count = std::min(count, array_alignment / size_of(kernel.type(kernel.results[result].value).dtype));
+    int count = elements_of_access(kernel, output.results), cost = 1;
     for (const Node &node : kernel.nodes) cost += operator_cost(node.op);
     if (output.func.args().empty()) return 1;
     while (count > 1 && count * cost > tiles.at("cost")) count /= 2;

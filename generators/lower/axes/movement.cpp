@@ -3,6 +3,7 @@
 #include "lower/axes/axis_links.h"
 #include "lower/axes/indexing.h"
 #include "lower/formats/formats.h"
+#include "lower/thread_access.h"
 #include <bit>
 
 namespace scalide {
@@ -54,7 +55,7 @@ PartIndex find_in_part(const Access &a, const Expr &index, const Extent &start, 
     const Expr first = a.values.extent(start), place = index - first, size = a.values.extent(extent);
     if (group == 1) return {clamp(place, 0, size - 1), index >= first, place < size};
     const Expr number = place / group, groups = int(extent.value()) / group;
-    return {clamp(number, 0, groups - 1) * group + place % group, number >= 0, number < groups};
+    return {inside_line(place, extent.value(), group), number >= 0, number < groups};
 }
 
 Expr broadcast_in_dim(const Access &a) {

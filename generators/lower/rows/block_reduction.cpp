@@ -8,7 +8,7 @@ using Halide::Var;
 
 namespace {
 
-constexpr int most_warps = 8, access_bytes = 16, most_neighbours = 8;
+constexpr int most_warps = 8, most_neighbours = 8;
 
 class BlockLowering {
 public:
@@ -69,10 +69,6 @@ BlockShape block_shape(int64_t columns, int bytes) {
     while (columns % neighbours != 0) neighbours /= 2;
     const int64_t warps = (columns + neighbours * warp_threads - 1) / (neighbours * warp_threads);
     return {int(std::clamp<int64_t>(warps, 1, most_warps)), neighbours};
-}
-
-Expr inside_line(const Expr &index, int64_t columns, int neighbours) {
-    return Halide::clamp(index / neighbours, 0, int(columns / neighbours) - 1) * neighbours + index % neighbours;
 }
 
 Func reduce_by_block(Lowering &lowering, const ReductionGroup &group, ReductionSpace space, const BlockShape &shape, LaneStages &stages) {

@@ -1,5 +1,6 @@
 #pragma once
 #include "lower/rows/reduction.h"
+#include "lower/thread_access.h"
 
 namespace scalide {
 
@@ -21,9 +22,6 @@ struct BlockShape {
 /// Returns the shape for lines of this many elements. `bytes`: of the smallest element that a thread reads. Threads read 16 bytes if lines
 /// are a multiple.
 BlockShape block_shape(int64_t columns, int bytes);
-
-/// Maps an index after the last element of a line to its last elements, in whole groups of `neighbours`, so that a thread reads a vector.
-Halide::Expr inside_line(const Halide::Expr &index, int64_t columns, int neighbours);
 
 /// Does reduce_lanes() by all threads of a block. `space.columns` must be a multiple of shape.elements(); `space.inside` must mark the
 /// elements that belong to the space, if not all do.

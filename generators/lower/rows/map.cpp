@@ -1,19 +1,9 @@
 #include "lower/outputs.h"
 #include "lower/shared.h"
-#include <algorithm>
+#include "lower/thread_access.h"
 
 // map: everything is inlined into the outputs, one Func for each shape. Only single elements that very many expressions contain are stored.
 namespace scalide {
-namespace {
-
-/// Elements of 16 bytes, the largest access of a CUDA thread.
-int elements_of_access(const Program &program, const std::vector<int> &results) {
-    int count = 16;
-    for (const int result : results) count = std::min(count, 16 / size_of(program.type(program.results[result].value).dtype));
-    return count;
-}
-
-} // namespace
 
 void lower_map(Lowering &lowering) {
     share_single_elements(lowering);

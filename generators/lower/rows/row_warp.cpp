@@ -74,7 +74,6 @@ private:
 } // namespace
 
 std::optional<WarpShape> warp_shape(int64_t columns, int smallest_bytes, int largest_bytes, bool is_whole, bool is_cuda) {
-    constexpr int access_bytes = 16;
     const auto fits = [&](const WarpShape &shape) { return !is_whole || shape.padded(columns) == columns; };
     const WarpShape two{2, true};
     if (!is_cuda) return fits(two) ? std::optional(two) : std::nullopt;
