@@ -1,4 +1,4 @@
-#include "card/card.h"
+#include "card/bound.h"
 #include "tool/common.h"
 #include <cmath>
 #include <cstdio>
@@ -47,28 +47,34 @@ int steps() {
     return given != nullptr ? std::atoi(given) : 50;
 }
 
+std::unique_ptr<CompiledProgram> compile_training(const std::filesystem::path &source, const std::string &policy,
+                                                  const std::string &target) {
+    ProgramOptions options;
+    options.program = source.string();
+    options.numerics = policy;
+    const Rulebook rulebook = options.load_rulebook();
+    return std::make_unique<CompiledProgram>(options.load_program(rulebook), rulebook, options.load_numerics(), target);
+}
+
 /// The step on one device. Parameters begin as the same random numbers everywhere, and batches follow each other as the same.
 class Training {
 public:
     Training(const std::filesystem::path &source, const std::string &policy, int32_t device, const std::string &target)
-        : context_(open_context(device)), library_(nullptr, scalide_library_close) {
-        ProgramOptions options;
-        options.program = source.string();
-        options.numerics = policy;
-        const Rulebook rulebook = options.load_rulebook();
-        compiled_ = std::make_unique<CompiledProgram>(options.load_program(rulebook), rulebook, options.load_numerics(), target);
-        scalide_library *loaded = nullptr;
-        check(scalide_load(context(), compiled_->library().c_str(), &loaded));
-        library_.reset(loaded);
-        program_ = scalide_library_program(context(), loaded, compiled_->name().c_str());
-        allocate();
-        check(scalide_bind(context(), program_, arrays_.data(), arrays_.size(), &binding_));
-    }
-    Training(const Training &) = delete;
-    Training &operator=(const Training &) = delete;
-    ~Training() {
-        scalide_binding_destroy(binding_);
-        for (void *memory : taken_) scalide_release(context(), memory);
+        : compiled_(compile_training(source, policy, target)), bound_(*compiled_, device) {
+        std::vector<scalide_array> arrays(scalide_argument_count(bound_.program()));
+        check(scalide_shape_arguments(bound_.context(), bound_.program(), nullptr, 0, arrays.data(), arrays.size()));
+        check(scalide_initial_state(bound_.context(), bound_.program(), arrays.data(), arrays.size()));
+        std::vector<std::string> parameters;
+        for (size_t i = 0; i < arrays.size(); i++) {
+            scalide_argument_info info = {};
+            check(scalide_describe_argument(bound_.program(), i, &info));
+            const std::vector<char> zeros(bytes_of(arrays[i]));
+            arrays[i] = bound_.add(info.dtype, {arrays[i].extent, arrays[i].extent + info.rank}, zeros.data(), zeros.size(), info.scaled);
+            if (info.role == SCALIDE_INOUT) parameters.emplace_back(info.name);
+        }
+        check(scalide_initial_state(bound_.context(), bound_.program(), arrays.data(), arrays.size()));
+        check(bound_.bind(std::move(arrays)));
+        for (const std::string &name : parameters) begin(name);
     }
 
     /// Runs one step on the next batch and returns its loss. Class c has the largest of its 4 features x[4 c] to x[4 c + 3] added.
@@ -80,55 +86,36 @@ public:
             y[row] = static_cast<int32_t>(random_() % classes);
             for (size_t i = 0; i < 4; i++) x[row * 128 + static_cast<size_t>(y[row]) * 4 + i] += 3;
         }
-        set("x", SCALIDE_F32, x.data());
-        set("y", SCALIDE_I32, y.data());
-        check(scalide_run(binding_));
-        check(scalide_synchronise(context()));
-        float loss = NAN;
-        check(scalide_copy_out(context(), &loss, arrays_[index_of("loss")].data, sizeof loss));
-        return loss;
+        write("x", SCALIDE_F32, x.data());
+        write("y", SCALIDE_I32, y.data());
+        bound_.run();
+        return bound_.read(index_of("loss"))[0];
     }
 
 private:
-    scalide_context *context() const { return context_.handle.get(); }
     void check(scalide_status status) const {
-        if (status != SCALIDE_OK) throw std::runtime_error(scalide_message(context()));
+        if (status != SCALIDE_OK) throw std::runtime_error(scalide_message(bound_.context()));
     }
     float normal() { return static_cast<float>(static_cast<int32_t>(random_() % 2001) - 1000) * 0.001f; }
-    size_t index_of(const char *name) const { return static_cast<size_t>(scalide_find_argument(program_, name)); }
-
-    void allocate() {
-        arrays_.resize(scalide_argument_count(program_));
-        check(scalide_shape_arguments(context(), program_, nullptr, 0, arrays_.data(), arrays_.size()));
-        check(scalide_initial_state(context(), program_, arrays_.data(), arrays_.size()));
-        for (size_t i = 0; i < arrays_.size(); i++) {
-            scalide_argument_info info = {};
-            check(scalide_describe_argument(program_, i, &info));
-            const size_t bytes = (bytes_of(arrays_[i]) + 63) / 64 * 64;
-            check(scalide_allocate(context(), bytes + 64, &arrays_[i].data));
-            taken_.push_back(arrays_[i].data);
-            if (info.scaled) arrays_[i].scale = reinterpret_cast<float *>(static_cast<char *>(arrays_[i].data) + bytes);
-            if (info.role == SCALIDE_INOUT) begin(info.name, i);
-        }
-        check(scalide_initial_state(context(), program_, arrays_.data(), arrays_.size()));
-    }
+    size_t index_of(const std::string &name) const { return static_cast<size_t>(scalide_find_argument(bound_.program(), name.c_str())); }
     /// Weights are random, of the size that keeps sums near 1, and biases are 0.
-    void begin(const char *name, size_t index) {
-        std::vector<float> values(count_of(arrays_[index]));
-        if (arrays_[index].rank == 2)
+    void begin(const std::string &name) {
+        const scalide_array &array = bound_.array(index_of(name));
+        std::vector<float> values(count_of(array));
+        if (array.rank == 2)
             for (float &value : values) value = 0.15f * normal();
-        set(name, SCALIDE_F32, values.data());
+        write(name, SCALIDE_F32, values.data());
     }
     /// Converts an array of the host to the format of the argument, and copies it there.
-    void set(const char *name, int32_t dtype, const void *values) {
-        scalide_array &array = arrays_[index_of(name)];
+    void write(const std::string &name, int32_t dtype, const void *values) {
+        const scalide_array &array = bound_.array(index_of(name));
         const scalide_array from = scalide_dense_array(const_cast<void *>(values), nullptr, dtype, array.rank, array.extent);
         std::vector<char> data(bytes_of(array));
         float scale = 1;
         scalide_array to = scalide_dense_array(data.data(), array.scale ? &scale : nullptr, array.dtype, array.rank, array.extent);
-        check(scalide_convert(context(), &from, &to));
-        check(scalide_copy_in(context(), array.data, data.data(), data.size()));
-        if (array.scale) check(scalide_copy_in(context(), array.scale, &scale, sizeof scale));
+        check(scalide_convert(bound_.context(), &from, &to));
+        check(scalide_copy_in(bound_.context(), array.data, data.data(), data.size()));
+        if (array.scale) check(scalide_copy_in(bound_.context(), array.scale, &scale, sizeof scale));
     }
     static size_t count_of(const scalide_array &array) {
         size_t count = 1;
@@ -137,13 +124,8 @@ private:
     }
     static size_t bytes_of(const scalide_array &array) { return count_of(array) * scalide_dtype_size(array.dtype); }
 
-    OpenedContext context_;
     std::unique_ptr<CompiledProgram> compiled_;
-    std::unique_ptr<scalide_library, void (*)(scalide_library *)> library_;
-    const scalide_program *program_ = nullptr;
-    std::vector<scalide_array> arrays_;
-    std::vector<void *> taken_;
-    scalide_binding *binding_ = nullptr;
+    Bound bound_;
     std::mt19937 random_{1};
 };
 
