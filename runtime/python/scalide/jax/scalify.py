@@ -4,7 +4,6 @@ from __future__ import annotations
 import functools
 import pathlib
 import re
-import tempfile
 import threading
 import warnings
 import weakref
@@ -14,6 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from ..build import build
+from ..owned_folder import OwnedFolder
 from ..scaled_array import ScaledArray
 from . import compat, scaling_primitives
 from .call import Operation
@@ -24,6 +24,7 @@ from .trace import trace
 
 _local = threading.local()
 _scalified: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # scalified function -> scalify with the same options
+_POLICY_FILE = "scalify.yaml"
 _WITHOUT_SCALES = ("f32", "bf16")  # policies that give no array a scale of its own
 
 
@@ -165,9 +166,13 @@ def _shape_of(leaf):
 
 
 @functools.cache
+def _policy_folder(rounding):
+    """Returns a folder with a policy file that changes nothing in a program except the rounding of scales."""
+    folder = OwnedFolder()
+    text = f"policy: scalify\ndoc: As the program says.\nrounding: {Pow2RoundMode(rounding).name.lower()}\nrules: []\n"
+    pathlib.Path(folder.name, _POLICY_FILE).write_text(text)
+    return folder
+
+
 def _policy(rounding):
-    """Returns a policy file that changes nothing in a program except the rounding of scales."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="scalide-"))
-    file = folder / "scalify.yaml"
-    file.write_text(f"policy: scalify\ndoc: As the program says.\nrounding: {Pow2RoundMode(rounding).name.lower()}\nrules: []\n")
-    return str(file)
+    return str(pathlib.Path(_policy_folder(rounding).name, _POLICY_FILE))
