@@ -1,7 +1,7 @@
 #include "schedules/dispatch.h"
 #include "rulebook/nearest.h"
-#include "schedules/table_rows.h"
-#include "schedules/tiles_text.h"
+#include "schedules/tables/table_rows.h"
+#include "schedules/tables/tiles_text.h"
 #include <algorithm>
 
 namespace scalide {

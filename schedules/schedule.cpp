@@ -2,7 +2,7 @@
 #include "rulebook/yaml_value.h"
 #include "schedules/cpu/kinds.h"
 #include "schedules/gpu/kinds.h"
-#include "schedules/tiles_text.h"
+#include "schedules/tables/tiles_text.h"
 #include <cstdlib>
 
 namespace scalide {

@@ -7,7 +7,7 @@
 #include "ir/text.h"
 #include "lower/halide/halide_warnings.h"
 #include "schedules/schedule.h"
-#include "transforms/fusion/groups/costs.h"
+#include "transforms/analysis/costs.h"
 #include <algorithm>
 
 namespace scalide {

@@ -23,7 +23,7 @@ class AdaptHostCode : public IRMutator {
         return is_on_device ? Stmt(loop) : IRMutator::visit(loop);
     }
 
-    // Converts the instructions that lower/halide/device_forms.cpp emits.
+    // Converts the instructions that lower/finish/device_forms.cpp emits.
     Halide::Expr visit(const Call *call) override {
         const Halide::Expr mutated = IRMutator::visit(call);
         const auto &arguments = mutated.as<Call>()->args;

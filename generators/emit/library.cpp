@@ -3,15 +3,15 @@
 #include "emit/plan_text.h"
 #include "ir/text.h"
 #include "ir/words.h"
-#include "lower/panels.h"
+#include "lower/values/panels.h"
 #include "schedules/dispatch.h"
 #include "schedules/schedule.h"
+#include "transforms/analysis/passes.h"
 #include "transforms/constants/pack_constants.h"
 #include "transforms/constants/split_constants.h"
-#include "transforms/library/cards.h"
+#include "transforms/forms/cards.h"
+#include "transforms/forms/value_forms.h"
 #include "transforms/library/library_call.h"
-#include "transforms/passes.h"
-#include "transforms/value_forms.h"
 #include <algorithm>
 #include <chrono>
 
@@ -46,9 +46,9 @@ const Policy &policy_of(const LibraryProgram &source, const BuildOptions &option
     return source.policy ? *source.policy : options.policy;
 }
 
-/// Returns the forms of a program for values of its symbols (transforms/value_forms.h). `expanded`: the program in base operators. A matmul
-/// with one row or column is another sequence of base operators, so it is expanded again. Kernels for GPUs have no such forms: there the
-/// tiles of a kernel do not depend on the number of rows.
+/// Returns the forms of a program for values of its symbols (transforms/forms/value_forms.h). `expanded`: the program in base operators. A
+/// matmul with one row or column is another sequence of base operators, so it is expanded again. Kernels for GPUs have no such forms: there
+/// the tiles of a kernel do not depend on the number of rows.
 std::vector<std::pair<Extent::Bindings, Program>> fuse_forms(const Program &expanded, const Program &fused, const Rulebook &rulebook,
                                                              const CompileOptions &compilation, const Halide::Target &target) {
     std::vector<std::pair<Extent::Bindings, Program>> forms;

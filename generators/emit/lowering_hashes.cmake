@@ -1,6 +1,6 @@
 # Each cache key of a kernel contains hashes of the sources that turn its text into code. Sources named after a kind (lower/*/<kind>.cpp,
 # lower/*/<kind>_*, schedules/*/<kind>.cpp) count only for kernels of that kind; tests/structure checks that no other kind runs them.
-file(GLOB lowering_sources CONFIGURE_DEPENDS ir/*.h ir/*.cpp emit/compile_kernel.cpp emit/host_code.* emit/wide_accesses.* lower/*.h lower/*.cpp lower/*/*.h lower/*/*.cpp "${PROJECT_SOURCE_DIR}/schedules/*.h" "${PROJECT_SOURCE_DIR}/schedules/*.cpp"
+file(GLOB lowering_sources CONFIGURE_DEPENDS ir/*.h ir/*.cpp kinds/*.h kinds/*.cpp emit/compile_kernel.cpp emit/host_code.* emit/wide_accesses.* lower/*.h lower/*.cpp lower/*/*.h lower/*/*.cpp "${PROJECT_SOURCE_DIR}/schedules/*.h" "${PROJECT_SOURCE_DIR}/schedules/*.cpp"
     "${PROJECT_SOURCE_DIR}/schedules/*/*.h" "${PROJECT_SOURCE_DIR}/schedules/*/*.cpp" emit/ptx.cpp emit/device_functions.cpp emit/device_code.h emit/device_code.cpp)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${lowering_sources})
 

@@ -1,9 +1,9 @@
 #pragma once
 #include "ir/library_product.h"
-#include "lower/kernel.h"
+#include "lower/lower.h"
+#include "transforms/analysis/origins.h"
 #include "transforms/expand/least_extents.h"
 #include "transforms/library/matmul_call.h"
-#include "transforms/origins.h"
 
 namespace scalide {
 

@@ -1,5 +1,5 @@
 #include "emit/wide_accesses.h"
-#include "lower/thread_access.h"
+#include "lower/values/thread_access.h"
 
 namespace scalide {
 

@@ -3,8 +3,8 @@
 #include "ir/dtype_advice.h"
 #include "ir/words.h"
 #include "rulebook/nearest.h"
+#include "transforms/analysis/splice.h"
 #include "transforms/calls/bind_symbols.h"
-#include "transforms/splice.h"
 #include <algorithm>
 #include <charconv>
 #include <limits>

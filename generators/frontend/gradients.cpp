@@ -1,6 +1,6 @@
 #include "frontend/tracer.h"
 #include "ir/words.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <algorithm>
 
 namespace scalide {

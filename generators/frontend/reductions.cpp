@@ -1,7 +1,7 @@
 #include "frontend/reductions.h"
 #include "frontend/tracer.h"
+#include "transforms/analysis/splice.h"
 #include "transforms/calls/user_reductions.h"
-#include "transforms/splice.h"
 
 namespace scalide {
 

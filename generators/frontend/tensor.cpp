@@ -1,7 +1,7 @@
 #include "frontend/tracer.h"
 #include "ir/words.h"
+#include "transforms/analysis/splice.h"
 #include "transforms/calls/einsum.h"
-#include "transforms/splice.h"
 #include <algorithm>
 #include <numeric>
 

@@ -7,7 +7,7 @@ namespace scalide {
 /// The passes that the laws test. They belong to a layer above the interpreter, so the caller provides them.
 struct LawPasses {
     std::function<Program(const Program &, const Rulebook &, const ScaleSettings &)> propagate_scales;
-    /// append_vjp of transforms/passes.h.
+    /// append_vjp of transforms/analysis/passes.h.
     std::function<std::vector<ValueId>(Program &, const Rulebook &, const std::vector<ValueId> &outputs,
                                        const std::vector<ValueId> &cotangents, const std::vector<ValueId> &wrt)>
         append_vjp;

@@ -20,7 +20,8 @@ struct DtypeRow {
 };
 
 #define SCALIDE_ROW(id, name, text, number, kind, bits, ...) DtypeRow{Dtype::name, text, Kind::kind, bits},
-constexpr std::array rows{SCALIDE_DTYPES(SCALIDE_ROW)}; // the value of a dtype is the index of its row; runtime/src/status.cpp checks this
+constexpr std::array rows{
+    SCALIDE_DTYPES(SCALIDE_ROW)}; // the value of a dtype is the index of its row; runtime/src/base/status.cpp checks this
 #undef SCALIDE_ROW
 
 constexpr auto dtypes = [] {

@@ -1,5 +1,5 @@
 #include "lower/halide/bf16_pairs.h"
-#include "lower/kernel.h"
+#include "lower/lower.h"
 #include "lower/rows/running_sums.h"
 #include <limits>
 #include <map>

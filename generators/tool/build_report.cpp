@@ -1,6 +1,6 @@
 #include "tool/build_report.h"
-#include "ir/panel_layout.h"
 #include "ir/words.h"
+#include "kinds/panel_layout.h"
 #include "tool/tables.h"
 #include "transforms/library/library_call.h"
 #include <algorithm>

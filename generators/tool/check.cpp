@@ -1,6 +1,6 @@
 #include "interpret/laws.h"
 #include "tool/common.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <fmt/core.h>
 
 namespace scalide {

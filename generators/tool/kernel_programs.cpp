@@ -2,8 +2,8 @@
 #include "rulebook/check_operands.h"
 #include "rulebook/nearest.h"
 #include "tool/default_kernels.h"
-#include "transforms/passes.h"
-#include "transforms/splice.h"
+#include "transforms/analysis/passes.h"
+#include "transforms/analysis/splice.h"
 #include <algorithm>
 #include <fmt/format.h>
 

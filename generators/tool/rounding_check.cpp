@@ -1,6 +1,6 @@
 #include "tool/rounding_check.h"
 #include "interpret/operation.h"
-#include "transforms/origins.h"
+#include "transforms/analysis/origins.h"
 #include <algorithm>
 #include <cmath>
 #include <fmt/core.h>

@@ -1,7 +1,7 @@
 #pragma once
-#include "transforms/fusion/fusion_report.h"
+#include "transforms/analysis/fusion_report.h"
+#include "transforms/analysis/passes.h"
 #include "transforms/numerics/numerics_report.h"
-#include "transforms/passes.h"
 #include <functional>
 
 namespace scalide {

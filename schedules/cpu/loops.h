@@ -1,5 +1,5 @@
 #pragma once
-#include "schedules/nests.h"
+#include "schedules/tables/nests.h"
 
 namespace scalide {
 

@@ -1,6 +1,6 @@
 #include "schedules/cpu/kinds.h"
 #include "schedules/cpu/loops.h"
-#include "schedules/tile_loops.h"
+#include "schedules/tables/tile_loops.h"
 #include <algorithm>
 
 // tiled: a task computes tiles one after the other, writes each in the memory order of each output, and reduces it. No pass forms such

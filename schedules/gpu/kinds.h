@@ -1,5 +1,5 @@
 #pragma once
-#include "schedules/schedule.h"
+#include "schedules/tables/tiles.h"
 
 // Schedules for GPUs, for both Halide's OpenCL and CUDA targets. There is one function for each kernel kind (schedules/gpu/<kind>.cpp). The
 // comment at the top of each file explains its tiles.

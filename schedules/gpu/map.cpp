@@ -1,5 +1,5 @@
 #include "expr/base_operators.h"
-#include "lower/thread_access.h"
+#include "lower/values/thread_access.h"
 #include "schedules/gpu/kinds.h"
 #include "schedules/gpu/loops.h"
 #include <algorithm>

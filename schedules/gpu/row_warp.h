@@ -1,5 +1,5 @@
 #pragma once
-#include "schedules/schedule.h"
+#include "schedules/tables/tiles.h"
 
 namespace scalide::gpu {
 

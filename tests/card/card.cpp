@@ -1,6 +1,6 @@
 #include "card/card.h"
 #include "ir/text.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <algorithm>
 #include <bit>
 #include <cmath>

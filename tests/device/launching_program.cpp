@@ -1,5 +1,5 @@
 #include "launching_program.h"
-#include "halide_abi.h"
+#include "base/halide_abi.h"
 #include <iterator>
 
 using scalide::HalideBuffer;

@@ -1,6 +1,6 @@
 #include "interpret/laws.h"
 #include "rulebook/check_policy.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>

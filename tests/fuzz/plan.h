@@ -1,6 +1,6 @@
 #pragma once
+#include "base/halide_abi.h"
 #include "fuzz/context.h"
-#include "halide_abi.h"
 #include "scalide/plan.h"
 #include <algorithm>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 #include "fuzz/target.h"
 #include "schedules/dispatch.h"
-#include "schedules/tiles.h"
+#include "schedules/tables/tiles.h"
 
 namespace {
 

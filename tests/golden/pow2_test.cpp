@@ -1,6 +1,6 @@
 #include "ir/text.h"
 #include "judge.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <cmath>
 #include <gtest/gtest.h>
 #include <iostream>

@@ -1,7 +1,7 @@
 #include "primitive_case.h"
 #include "support/import_graph.h"
 #include "support/window_params.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <algorithm>
 
 namespace scalide::test {

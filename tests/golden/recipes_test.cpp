@@ -1,6 +1,6 @@
 #include "ir/text.h"
 #include "judge.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <algorithm>
 #include <cmath>
 #include <functional>

@@ -2,7 +2,7 @@
 #include "ir/verify.h"
 #include "support/rounding_errors/monte_carlo.h"
 #include "support/rounding_errors/running_error.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <algorithm>
 #include <cmath>
 

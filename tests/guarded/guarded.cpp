@@ -11,7 +11,7 @@
 #include "support/programs/program_of_shapes.h"
 #include "support/programs/random_program.h"
 #include "support/programs/rules.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include "transforms/pipeline.h"
 #include <filesystem>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 #pragma once
-#include "lower/kernel.h"
+#include "lower/lower.h"
 
 namespace scalide {
 

@@ -1,6 +1,6 @@
 #pragma once
 #include "kernels/guarded_memory.h"
-#include "lower/kernel.h"
+#include "lower/lower.h"
 #include <filesystem>
 
 namespace scalide {

@@ -1,8 +1,8 @@
 // run_cost LIBRARY.so NAME [symbol=value ...]: what of a run is protection. Prints the least time of a run in one thread, and what one more
-// FloatEnvironment (runtime/src/threads/float_environment.h) around it adds: that is all that a run does besides its kernels because a host
+// FloatEnvironment (runtime/src/base/float_environment.h) around it adds: that is all that a run does besides its kernels because a host
 // may be hostile. What arrays and plans promise is checked at bind.
+#include "base/float_environment.h"
 #include "bound_program.h"
-#include "threads/float_environment.h"
 #include <cstdio>
 
 namespace {

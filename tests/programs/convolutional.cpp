@@ -4,7 +4,7 @@
 #include "support/programs/rules.h"
 #include "support/rounding_errors/monte_carlo.h"
 #include "support/rounding_errors/running_error.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <gtest/gtest.h>
 
 // A small convolutional network and its gradients, compiled with a symbolic batch, against the interpreter on the same kernels.

@@ -3,7 +3,7 @@
 #include "support/programs/program_of_operators.h"
 #include "support/programs/rules.h"
 #include "support/rounding_errors/running_error.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <fstream>
 #include <gtest/gtest.h>
 #include <sstream>

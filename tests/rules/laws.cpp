@@ -1,6 +1,6 @@
 #include "interpret/laws.h"
 #include "support/sanitized.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <gtest/gtest.h>
 
 namespace scalide {

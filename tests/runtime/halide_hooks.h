@@ -1,5 +1,5 @@
 #pragma once
-#include "halide_abi.h"
+#include "base/halide_abi.h"
 #include <cstddef>
 
 extern "C" {

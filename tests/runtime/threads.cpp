@@ -1,6 +1,6 @@
+#include "base/scratch.h"
 #include "fixture.h"
 #include "halide_hooks.h"
-#include "run/scratch.h"
 #include <atomic>
 #include <cstring>
 #include <random>

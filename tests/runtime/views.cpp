@@ -1,9 +1,9 @@
 // Arrays with strides in scalide_bind: crops and steps of inputs, outputs and inouts.
 #include "allocation.h"
+#include "base/halide_abi.h"
+#include "base/strides.h"
 #include "fixture.h"
-#include "halide_abi.h"
 #include "scalide/plan.h"
-#include "strides.h"
 #include <algorithm>
 #include <cmath>
 #include <cstring>

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLES = {"kernel", "schedule"}
+TABLES = {"lower", "schedule"}
 KINDS = {p.stem for p in (ROOT / "generators/lower").glob("*/*.cpp") if (ROOT / "schedules/cpu" / p.name).exists()}
 
 

@@ -4,6 +4,8 @@ import re
 import sys
 from pathlib import Path
 
+from structure_test import floors
+
 ROOT = Path(__file__).resolve().parents[2]
 HALVES = [ROOT / "runtime/python/scalide", ROOT / "generators/frontend/python/scalide"]
 TOP = {"", "__main__"}  # the package itself, which imports what is public
@@ -15,13 +17,6 @@ def module_of(half, file):
 
 
 MODULES = {module_of(half, file): file for half in HALVES for file in sorted(half.rglob("*.py"))}
-
-
-def floors():
-    """The floor of each module, from 0."""
-    section = (ROOT / "docs/develop/architecture.md").read_text().split("## Modules of the Python package\n")[1].split("\n## ")[0]
-    picture = " ".join(re.findall(r"^    (.*)$", section, re.M))
-    return {name.strip(): floor for floor, names in enumerate(picture.split("<")) for name in names.split(",")}
 
 
 def imported(module, node):
@@ -40,7 +35,7 @@ def imported(module, node):
 
 
 def problems():
-    floor_of = floors()
+    floor_of = floors("Modules of the Python package")["scalide"]
     for name in sorted(set(MODULES) - TOP - set(floor_of)):
         yield f"{name}: the page must name the module"
     for name in sorted(set(floor_of) - set(MODULES)):

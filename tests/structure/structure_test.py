@@ -18,7 +18,7 @@ LAYERS = {
     "lower": ["expr", "ir", "kinds", "Halide"],
     "schedules": ["expr", "ir", "rulebook", "lower", "Halide"],
     "emit": ["expr", "ir", "rulebook", "transforms", "lower", "schedules", "scalide", "Halide", "nlohmann", "fmt", "xxhash"],
-    "tool": ["expr", "ir", "rulebook", "transforms", "interpret", "emit", "lower", "frontend", "scalide", "CLI", "fmt", "nlohmann"],
+    "tool": ["expr", "ir", "kinds", "rulebook", "transforms", "interpret", "emit", "lower", "frontend", "scalide", "CLI", "fmt", "nlohmann"],
 }
 GENERATED = re.compile(r"\.(o|a|so|stmt|ptx|cubin|pyc|whl)$|^build|(^|/)(coverage|reference)\.(md|html)$")
 
@@ -44,6 +44,46 @@ def includes():
             posix = found[2] and re.match(r"(unistd|fcntl|dirent|dlfcn|signal|spawn|poll|pthread|errno)\.h$", path)
             if not (is_std or posix or top == layer or top in LAYERS[layer] or path in LAYERS[layer]):
                 yield f"{name}:{number}: {layer} may include only itself and {LAYERS[layer]}, got {path}"
+
+
+def floors(title):
+    """The floors of a section of the page of the architecture: for each line `folder: a, b < c` a dict from name to floor, from 0. Lines that
+    are indented further continue the line before."""
+    section = (ROOT / "docs/develop/architecture.md").read_text().split(f"## {title}\n")[1].split("\n## ")[0]
+    picture = re.sub(r"\n {5,}", " ", "\n".join(re.findall(r"^    .*$", section, re.M)))
+    rows = [row.rsplit(":", 1) for row in picture.splitlines()]
+    return {row[0].strip(): {name.strip(): floor for floor, names in enumerate(row[1].split("<")) for name in names.split(",")} for row in rows}
+
+
+def subfolders():
+    """A subfolder includes only subfolders of floors below its own, and nothing of the folder around it, which is above all."""
+    pages = floors("Subfolders of the layers")
+    sources = tracked(".h", ".hpp", ".cpp")
+    for layer, floor_of in pages.items():
+        # The names in an #include begin at the layer's include path.
+        start = {"runtime/src": "", "schedules": "schedules/"}.get(layer, layer.removeprefix("generators/") + "/")
+        files = [name.removeprefix(layer + "/") for name in sources if name.startswith(layer + "/")]
+        folders = {str(Path(file).parent) for file in files} - {"."}
+        yield from (f"{layer}: the page must name the subfolder {folder}" for folder in sorted(folders - set(floor_of)))
+        yield from (f"{layer}: the page names a subfolder without sources: {folder}" for folder in sorted(set(floor_of) - folders))
+        for file in files:
+            folder = str(Path(file).parent)
+            if folder == ".":
+                continue
+            for number, line in enumerate((ROOT / layer / file).read_text().splitlines(), 1):
+                found = re.match(r'\s*#\s*include\s*"([^"]+)"', line)
+                if not found or not found[1].startswith(start):
+                    continue
+                path = found[1].removeprefix(start)
+                if not (ROOT / layer / path).exists():  # beside the source, or of another layer
+                    continue
+                target = str(Path(path).parent)
+                if target != folder and floor_of.get(target, 99) >= floor_of.get(folder, -1):
+                    yield f"{layer}/{file}:{number}: {folder} may include only floors below it, got {path}"
+    for name in set(LAYERS) - {"frontend", "tool"}:  # their subfolders have headers for users, and the function main
+        layer = name if name == "schedules" else f"generators/{name}"
+        if layer not in pages and any("/" in file.removeprefix(layer + "/") for file in sources if file.startswith(layer + "/")):
+            yield f"{layer}: the page must have a line for its subfolders"
 
 
 def functions():
@@ -141,7 +181,7 @@ def readmes():
                 place = (found[0] / file).parent if found else place
 
 
-TESTS = [includes, sizes, rules_have_checks, nothing_generated, formatting, ascii_sources, mutations_apply, readmes]
+TESTS = [includes, subfolders, sizes, rules_have_checks, nothing_generated, formatting, ascii_sources, mutations_apply, readmes]
 
 if __name__ == "__main__":
     test = {t.__name__: t for t in TESTS}[sys.argv[1]]

@@ -1,5 +1,5 @@
-#include "lower/elementwise_rows.h"
 #include "lower/halide/strict.h"
+#include "lower/math/elementwise_rows.h"
 #include "lower/math/math.h"
 
 // atan2 computes in f64, because the quotient of two f32 is precise enough there. The other functions stay below 2 ulp in f32.

@@ -1,6 +1,6 @@
 #include "expr/error.h"
-#include "lower/elementwise_rows.h"
 #include "lower/halide/strict.h"
+#include "lower/math/elementwise_rows.h"
 #include "lower/math/math.h"
 
 #include <cmath>

@@ -1,5 +1,5 @@
-#include "lower/elementwise_rows.h"
 #include "lower/halide/strict.h"
+#include "lower/math/elementwise_rows.h"
 #include "lower/math/math.h"
 
 // Modified Bessel functions of the first kind times e^-|x|. Up to 8, a polynomial in |x| / 4 - 1; beyond, a polynomial in 1 / |x|, divided

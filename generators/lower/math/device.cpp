@@ -1,6 +1,6 @@
-#include "lower/elementwise_rows.h"
 #include "lower/halide/device_ops.h"
 #include "lower/halide/strict.h"
+#include "lower/math/elementwise_rows.h"
 #include <algorithm>
 #include <cmath>
 

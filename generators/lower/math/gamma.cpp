@@ -1,5 +1,5 @@
-#include "lower/elementwise_rows.h"
 #include "lower/halide/strict.h"
+#include "lower/math/elementwise_rows.h"
 #include "lower/math/f64.h"
 #include "lower/math/math.h"
 

@@ -1,5 +1,5 @@
-#include "lower/elementwise_rows.h"
 #include "lower/halide/strict.h"
+#include "lower/math/elementwise_rows.h"
 #include "lower/math/math.h"
 
 // Payne-Hanek reduction in integers: |x| = m 2^(e - 150) with a 24-bit m. So |x| * 2/pi modulo 4 needs only a window of the bits of 2/pi,

@@ -1,7 +1,7 @@
 #include "lower/products/contract.h"
 #include "lower/formats/formats.h"
-#include "lower/outputs.h"
 #include "lower/rows/reduction.h"
+#include "lower/values/outputs.h"
 #include <algorithm>
 
 namespace scalide {

@@ -1,5 +1,5 @@
 #pragma once
-#include "lower/kinds.h"
+#include "lower/values/kinds.h"
 #include <optional>
 
 // The parts of lower/products/contract.cpp. C[b, m, n] = epilogue(sum over k of A[b, m, k] * B[b, k, n]), with rows m, columns n and depth
@@ -28,7 +28,7 @@ struct ContractOperand {
     Halide::Type packed;                                  ///< the type of an element that is multiplied
     bool is_shifted = false;                              ///< packed elements are 128 more (u8) or less (i8) than the values
     bool is_reversed = false;                             ///< a value from which it is computed is read in reverse
-    bool is_in_panels = false;                            ///< it is computed from an argument in panels (lower/panels.h)
+    bool is_in_panels = false;                            ///< it is computed from an argument in panels (lower/values/panels.h)
     std::optional<ContractFactors> factors;               ///< packed elements are the codes
 };
 

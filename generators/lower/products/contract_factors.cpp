@@ -1,5 +1,5 @@
 #include "lower/products/contract.h"
-#include "lower/products/source_dtype.h"
+#include "lower/values/source_dtype.h"
 #include <algorithm>
 #include <numeric>
 

@@ -1,8 +1,8 @@
 #include "lower/formats/formats.h"
 #include "lower/halide/strict.h"
-#include "lower/panels.h"
 #include "lower/products/contract.h"
-#include "lower/products/source_dtype.h"
+#include "lower/values/panels.h"
+#include "lower/values/source_dtype.h"
 #include <algorithm>
 
 namespace scalide {

@@ -1,9 +1,9 @@
 #include "lower/formats/formats.h"
 #include "lower/formats/integers.h"
 #include "lower/halide/strict.h"
-#include "lower/panels.h"
 #include "lower/products/contract.h"
 #include "lower/rows/blocked_sum.h"
+#include "lower/values/panels.h"
 
 namespace scalide {
 using Halide::Expr;

@@ -1,5 +1,5 @@
-#include "lower/outputs.h"
 #include "lower/rows/reduction.h"
+#include "lower/values/outputs.h"
 #include <algorithm>
 #include <numeric>
 

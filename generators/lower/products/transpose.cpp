@@ -1,5 +1,5 @@
 #include "lower/formats/formats.h"
-#include "lower/outputs.h"
+#include "lower/values/outputs.h"
 #include <algorithm>
 #include <optional>
 

@@ -1,6 +1,6 @@
 #pragma once
 #include "lower/rows/reduction.h"
-#include "lower/thread_access.h"
+#include "lower/values/thread_access.h"
 
 namespace scalide {
 

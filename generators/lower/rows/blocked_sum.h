@@ -1,5 +1,5 @@
 #pragma once
-#include "lower/kinds.h"
+#include "lower/values/kinds.h"
 
 namespace scalide {
 

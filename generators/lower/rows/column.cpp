@@ -1,9 +1,9 @@
 #include "lower/halide/bf16_pairs.h"
 #include "lower/halide/strict.h"
-#include "lower/outputs.h"
-#include "lower/products/source_dtype.h"
 #include "lower/rows/blocked_sum.h"
 #include "lower/rows/reduction.h"
+#include "lower/values/outputs.h"
+#include "lower/values/source_dtype.h"
 #include <algorithm>
 #include <set>
 

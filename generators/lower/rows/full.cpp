@@ -1,5 +1,5 @@
-#include "lower/outputs.h"
 #include "lower/rows/reduction.h"
+#include "lower/values/outputs.h"
 #include <set>
 
 // full: reductions of whole arrays, followed by rank-0 arithmetic.

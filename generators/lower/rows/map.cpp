@@ -1,6 +1,6 @@
-#include "lower/outputs.h"
-#include "lower/shared.h"
-#include "lower/thread_access.h"
+#include "lower/values/outputs.h"
+#include "lower/values/shared.h"
+#include "lower/values/thread_access.h"
 
 // map: everything is inlined into the outputs, one Func for each shape. Only single elements that very many expressions contain are stored.
 namespace scalide {

@@ -1,10 +1,10 @@
 #include "lower/rows/reduction.h"
 #include "expr/base_operators.h"
 #include "ir/evaluation.h"
-#include "lower/axes/movement.h"
 #include "lower/formats/formats.h"
 #include "lower/formats/integers.h"
 #include "lower/halide/strict.h"
+#include "lower/values/movement.h"
 
 namespace scalide {
 using Halide::Expr;

@@ -1,6 +1,6 @@
 #pragma once
 #include "ir/reduction_axes.h"
-#include "lower/kinds.h"
+#include "lower/values/kinds.h"
 
 namespace scalide {
 

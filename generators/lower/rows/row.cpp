@@ -1,10 +1,11 @@
 #include "expr/base_operators.h"
-#include "lower/axes/axis_links.h"
-#include "lower/axes/whole.h"
-#include "lower/outputs.h"
 #include "lower/rows/block_reduction.h"
 #include "lower/rows/row_sums.h"
 #include "lower/rows/row_warp.h"
+#include "lower/rows/whole.h"
+#include "lower/shapes/axis_links.h"
+#include "lower/shapes/whole_reductions.h"
+#include "lower/values/outputs.h"
 #include <algorithm>
 #include <optional>
 #include <set>

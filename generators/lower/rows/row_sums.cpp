@@ -1,6 +1,7 @@
 #include "lower/rows/row_sums.h"
 #include "ir/shape.h"
-#include "lower/axes/whole.h"
+#include "lower/rows/whole.h"
+#include "lower/shapes/whole_reductions.h"
 #include <algorithm>
 #include <bit>
 

@@ -1,5 +1,5 @@
-#include "lower/outputs.h"
-#include "lower/shared.h"
+#include "lower/values/outputs.h"
+#include "lower/values/shared.h"
 
 // scalar: everything is inlined into the outputs. Only values that very many expressions contain are stored.
 namespace scalide {

@@ -1,8 +1,8 @@
 #include "expr/base_operators.h"
-#include "lower/elementwise.h"
 #include "lower/halide/strict.h"
+#include "lower/math/elementwise.h"
 #include "lower/math/math.h"
-#include "lower/outputs.h"
+#include "lower/values/outputs.h"
 #include <algorithm>
 
 // scan: one scan along an axis, with elementwise operators before and after it. The elements of a line are combined one after the other.

@@ -1,7 +1,7 @@
 #include "expr/base_operators.h"
 #include "lower/halide/strict.h"
-#include "lower/outputs.h"
 #include "lower/sorts/sort_lines.h"
+#include "lower/values/outputs.h"
 #include <algorithm>
 
 // sort: the order of elements along an axis, with elementwise operators before it. A sorting network sorts short lines. A radix sort sorts

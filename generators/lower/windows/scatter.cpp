@@ -1,8 +1,8 @@
 #include "expr/base_operators.h"
-#include "lower/elementwise.h"
 #include "lower/formats/formats.h"
-#include "lower/outputs.h"
-#include "lower/windows/windows.h"
+#include "lower/math/elementwise.h"
+#include "lower/values/outputs.h"
+#include "lower/values/windows.h"
 #include <algorithm>
 
 // scatter: copies an array, then applies the updates one after the other, in row-major order of the index vectors. If the result overwrites

@@ -1,5 +1,5 @@
 #include "lower/windows/window.h"
-#include "lower/outputs.h"
+#include "lower/values/outputs.h"
 #include <algorithm>
 
 // window: reductions of windows, selection of one element from each window (gradients of maxima), and convolutions.

@@ -1,5 +1,5 @@
 #pragma once
-#include "lower/kinds.h"
+#include "lower/values/kinds.h"
 
 // The parts of lower/windows/window.cpp. A kernel of kind window has one window operator. The nodes after it are elementwise on the same
 // shape.

@@ -1,7 +1,7 @@
-#include "lower/axes/movement.h"
 #include "lower/formats/formats.h"
-#include "lower/panels.h"
 #include "lower/rows/blocked_sum.h"
+#include "lower/values/movement.h"
+#include "lower/values/panels.h"
 #include "lower/windows/window.h"
 #include "lower/windows/window_places.h"
 #include <numeric>
@@ -308,7 +308,7 @@ private:
     const bool is_gpu_;
     const int64_t lane_axis_, tile_axis_;
     const int width_;
-    const bool is_in_panels_; ///< an argument has the weights in panels (lower/panels.h)
+    const bool is_in_panels_; ///< an argument has the weights in panels (lower/values/panels.h)
     Func lhs_{"lhs"}, rhs_{"rhs"}, product_;
     Var column_{"column"}, row_{"row"}, panel_{"panel"};
 };

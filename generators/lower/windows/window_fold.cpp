@@ -1,6 +1,6 @@
-#include "lower/axes/movement.h"
 #include "lower/halide/strict.h"
 #include "lower/rows/reduction.h"
+#include "lower/values/movement.h"
 #include "lower/windows/window.h"
 #include "lower/windows/window_places.h"
 #include <functional>

@@ -1,5 +1,5 @@
 #include "lower/windows/window_places.h"
-#include "lower/axes/movement.h"
+#include "lower/values/movement.h"
 
 namespace scalide {
 using Halide::Expr;

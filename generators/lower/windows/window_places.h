@@ -1,6 +1,6 @@
 #pragma once
 #include "ir/window.h"
-#include "lower/values.h"
+#include "lower/values/values.h"
 
 namespace scalide {
 

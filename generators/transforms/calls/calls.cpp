@@ -1,8 +1,8 @@
 #include "transforms/calls/calls.h"
+#include "transforms/analysis/passes.h"
 #include "transforms/calls/bind_symbols.h"
 #include "transforms/calls/einsum.h"
 #include "transforms/calls/user_reductions.h"
-#include "transforms/passes.h"
 #include <algorithm>
 
 namespace scalide {

@@ -1,7 +1,7 @@
 #include "ir/rewrite.h"
+#include "transforms/analysis/passes.h"
+#include "transforms/analysis/splice.h"
 #include "transforms/calls/calls.h"
-#include "transforms/passes.h"
-#include "transforms/splice.h"
 
 namespace scalide {
 

@@ -1,6 +1,6 @@
 #include "transforms/calls/user_reductions.h"
 #include "ir/window.h"
-#include "transforms/operators.h"
+#include "transforms/analysis/operators.h"
 #include <algorithm>
 
 namespace scalide {

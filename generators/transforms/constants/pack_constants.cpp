@@ -1,8 +1,8 @@
 #include "transforms/constants/pack_constants.h"
 #include "ir/rewrite.h"
 #include "ir/text.h"
-#include "transforms/operators.h"
-#include "transforms/splice.h"
+#include "transforms/analysis/operators.h"
+#include "transforms/analysis/splice.h"
 #include <algorithm>
 
 namespace scalide {

@@ -1,6 +1,6 @@
 #pragma once
-#include "ir/panel_layout.h"
 #include "ir/program.h"
+#include "kinds/panel_layout.h"
 #include <functional>
 #include <optional>
 

@@ -1,10 +1,10 @@
 #include "ir/words.h"
 #include "rulebook/instance.h"
+#include "transforms/analysis/operators.h"
+#include "transforms/analysis/passes.h"
+#include "transforms/analysis/splice.h"
 #include "transforms/calls/calls.h"
 #include "transforms/differentiate/transpose_rules.h"
-#include "transforms/operators.h"
-#include "transforms/passes.h"
-#include "transforms/splice.h"
 #include <algorithm>
 
 namespace scalide {

@@ -1,7 +1,7 @@
 #include "transforms/differentiate/transpose_rules.h"
 #include "ir/reduction_axes.h"
+#include "transforms/analysis/operators.h"
 #include "transforms/differentiate/transpose_windows.h"
-#include "transforms/operators.h"
 #include <algorithm>
 #include <numeric>
 

@@ -1,6 +1,6 @@
 #include "transforms/differentiate/transpose_windows.h"
 #include "ir/window.h"
-#include "transforms/operators.h"
+#include "transforms/analysis/operators.h"
 
 namespace scalide {
 

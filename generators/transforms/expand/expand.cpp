@@ -1,11 +1,11 @@
 #include "ir/rewrite.h"
+#include "transforms/analysis/passes.h"
+#include "transforms/analysis/splice.h"
 #include "transforms/expand/least_extents.h"
 #include "transforms/expand/magnitude_bounds.h"
 #include "transforms/expand/normalize_dot.h"
 #include "transforms/expand/top_k_chunks.h"
-#include "transforms/passes.h"
 #include "transforms/simplify/trivial_sums.h"
-#include "transforms/splice.h"
 #include <algorithm>
 
 namespace scalide {

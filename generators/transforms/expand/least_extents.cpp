@@ -1,5 +1,5 @@
 #include "transforms/expand/least_extents.h"
-#include "transforms/operators.h"
+#include "transforms/analysis/operators.h"
 #include <algorithm>
 #include <cmath>
 

@@ -1,9 +1,9 @@
 #include "transforms/expand/magnitude_bounds.h"
 #include "ir/rewrite.h"
 #include "rulebook/builder.h"
-#include "transforms/operators.h"
+#include "transforms/analysis/operators.h"
+#include "transforms/analysis/splice.h"
 #include "transforms/simplify/facts.h"
-#include "transforms/splice.h"
 #include <algorithm>
 #include <cmath>
 

@@ -1,5 +1,5 @@
 #include "transforms/expand/normalize_dot.h"
-#include "transforms/operators.h"
+#include "transforms/analysis/operators.h"
 #include <algorithm>
 #include <numeric>
 

@@ -1,6 +1,6 @@
 #pragma once
-#include "transforms/splice.h"
-#include "transforms/target_facts.h"
+#include "transforms/analysis/splice.h"
+#include "transforms/analysis/target_facts.h"
 
 namespace scalide {
 

@@ -1,7 +1,7 @@
 #include "transforms/fusion/copied_arguments.h"
 #include "expr/base_operators.h"
 #include "ir/rewrite.h"
-#include "transforms/fusion/groups/costs.h"
+#include "transforms/analysis/costs.h"
 #include <algorithm>
 
 namespace scalide {

@@ -2,8 +2,8 @@
 #include "expr/base_operators.h"
 #include "ir/reduction_axes.h"
 #include "ir/rewrite.h"
-#include "transforms/fusion/groups/updates.h"
-#include "transforms/operators.h"
+#include "transforms/analysis/operators.h"
+#include "transforms/analysis/updates.h"
 #include <algorithm>
 #include <set>
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "transforms/fusion/fusion_report.h"
+#include "transforms/analysis/fusion_report.h"
 #include "transforms/fusion/groups/groups.h"
 
 namespace scalide {

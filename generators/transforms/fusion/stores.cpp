@@ -2,8 +2,8 @@
 #include "expr/base_operators.h"
 #include "ir/rewrite.h"
 #include "ir/shape.h"
+#include "transforms/analysis/operators.h"
 #include "transforms/fusion/groups/overwrites.h"
-#include "transforms/operators.h"
 #include <algorithm>
 
 namespace scalide {

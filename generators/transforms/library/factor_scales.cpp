@@ -1,8 +1,8 @@
 #include "transforms/library/factor_scales.h"
 #include "ir/rewrite.h"
+#include "transforms/analysis/operators.h"
 #include "transforms/library/library_call.h"
 #include "transforms/library/operand_scales.h"
-#include "transforms/operators.h"
 #include <algorithm>
 #include <array>
 

@@ -1,6 +1,6 @@
 #pragma once
 #include "ir/program.h"
-#include "transforms/target_facts.h"
+#include "transforms/analysis/target_facts.h"
 
 namespace scalide {
 

@@ -1,6 +1,6 @@
 #pragma once
+#include "transforms/analysis/target_facts.h"
 #include "transforms/library/matmul_call.h"
-#include "transforms/target_facts.h"
 
 namespace scalide {
 

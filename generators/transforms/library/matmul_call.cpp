@@ -1,7 +1,7 @@
 #include "transforms/library/matmul_call.h"
-#include "transforms/fusion/groups/costs.h"
+#include "transforms/analysis/costs.h"
+#include "transforms/analysis/operators.h"
 #include "transforms/library/operand_scales.h"
-#include "transforms/operators.h"
 #include <algorithm>
 
 namespace scalide {

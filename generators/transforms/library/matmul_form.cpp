@@ -1,8 +1,8 @@
 #include "transforms/library/matmul_form.h"
+#include "transforms/analysis/costs.h"
+#include "transforms/analysis/operators.h"
 #include "transforms/expand/normalize_dot.h"
-#include "transforms/fusion/groups/costs.h"
 #include "transforms/library/operand_scales.h"
-#include "transforms/operators.h"
 
 namespace scalide {
 

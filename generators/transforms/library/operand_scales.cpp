@@ -1,6 +1,6 @@
 #include "transforms/library/operand_scales.h"
-#include "transforms/fusion/groups/costs.h"
-#include "transforms/operators.h"
+#include "transforms/analysis/costs.h"
+#include "transforms/analysis/operators.h"
 #include <algorithm>
 
 namespace scalide {

@@ -3,10 +3,10 @@
 #include "ir/rewrite.h"
 #include "ir/shape.h"
 #include "ir/text.h"
-#include "transforms/fusion/groups/graph.h"
+#include "transforms/analysis/graph.h"
+#include "transforms/analysis/operators.h"
 #include "transforms/library/library_call.h"
 #include "transforms/library/operand_scales.h"
-#include "transforms/operators.h"
 #include <algorithm>
 
 namespace scalide {

@@ -3,11 +3,11 @@
 #include "rulebook/check_policy.h"
 #include "rulebook/check_rule.h"
 #include "rulebook/random_key.h"
+#include "transforms/analysis/operators.h"
+#include "transforms/analysis/passes.h"
 #include "transforms/numerics/numerics_report.h"
 #include "transforms/numerics/policy_match.h"
 #include "transforms/numerics/policy_states.h"
-#include "transforms/operators.h"
-#include "transforms/passes.h"
 #include <algorithm>
 #include <ranges>
 #include <set>

@@ -1,8 +1,8 @@
 #include "transforms/numerics/numerics_report.h"
 #include "expr/base_operators.h"
-#include "transforms/fusion/groups/costs.h"
-#include "transforms/operators.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/costs.h"
+#include "transforms/analysis/operators.h"
+#include "transforms/analysis/passes.h"
 #include <algorithm>
 #include <set>
 

@@ -1,6 +1,6 @@
 #include "transforms/numerics/policy_layers.h"
 #include "rulebook/policy.h"
-#include "transforms/operators.h"
+#include "transforms/analysis/operators.h"
 #include <algorithm>
 
 namespace scalide {

@@ -1,9 +1,9 @@
 #include "expr/base_operators.h"
 #include "ir/rewrite.h"
 #include "rulebook/check_rule.h"
+#include "transforms/analysis/operators.h"
+#include "transforms/analysis/passes.h"
 #include "transforms/numerics/scale_split.h"
-#include "transforms/operators.h"
-#include "transforms/passes.h"
 #include "transforms/simplify/facts.h"
 #include <algorithm>
 #include <map>

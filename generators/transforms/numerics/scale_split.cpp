@@ -1,5 +1,5 @@
 #include "transforms/numerics/scale_split.h"
-#include "transforms/operators.h"
+#include "transforms/analysis/operators.h"
 #include <algorithm>
 #include <cmath>
 

@@ -1,5 +1,5 @@
 #include "transforms/simplify/moved_arithmetic.h"
-#include "transforms/operators.h"
+#include "transforms/analysis/operators.h"
 #include <algorithm>
 #include <ranges>
 

@@ -1,7 +1,7 @@
 #include "transforms/simplify/movement_chains.h"
 #include "expr/base_operators.h"
 #include "ir/reduction_axes.h"
-#include "transforms/operators.h"
+#include "transforms/analysis/operators.h"
 #include <algorithm>
 
 namespace scalide {

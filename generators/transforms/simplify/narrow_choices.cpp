@@ -1,6 +1,6 @@
 #include "transforms/simplify/narrow_choices.h"
 #include "expr/base_operators.h"
-#include "transforms/operators.h"
+#include "transforms/analysis/operators.h"
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,7 +1,7 @@
 #include "transforms/simplify/trivial_sums.h"
 #include "rulebook/builder.h"
-#include "transforms/operators.h"
-#include "transforms/splice.h"
+#include "transforms/analysis/operators.h"
+#include "transforms/analysis/splice.h"
 #include <algorithm>
 
 namespace scalide {

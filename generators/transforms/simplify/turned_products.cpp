@@ -1,6 +1,6 @@
 #include "transforms/simplify/turned_products.h"
 #include "ir/rewrite.h"
-#include "transforms/operators.h"
+#include "transforms/analysis/operators.h"
 #include <algorithm>
 
 namespace scalide {

@@ -1,8 +1,8 @@
 #include "kinds/dot_general.h"
 #include "kinds/kernel_view.h"
 #include "rulebook/builder.h"
+#include "transforms/analysis/operators.h"
 #include "transforms/calls/calls.h"
-#include "transforms/operators.h"
 #include "transforms/spec/invariants.h"
 #include <algorithm>
 

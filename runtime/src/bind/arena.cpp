@@ -1,5 +1,5 @@
 #include "bind/arena.h"
-#include "run/memory.h"
+#include "base/memory.h"
 #include <algorithm>
 
 namespace scalide {

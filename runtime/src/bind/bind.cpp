@@ -1,11 +1,11 @@
+#include "base/cpu_features.h"
+#include "base/float_environment.h"
 #include "bind/binding.h"
 #include "bind/check.h"
 #include "bind/constants.h"
 #include "bind/prepared.h"
 #include "bind/views.h"
-#include "cpu_features.h"
-#include "entry.h"
-#include "threads/float_environment.h"
+#include "context/entry.h"
 #include <algorithm>
 
 using namespace scalide;

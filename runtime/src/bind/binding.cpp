@@ -2,8 +2,8 @@
 #include "bind/check.h"
 #include "bind/extent.h"
 #include "bind/prepared.h"
+#include "bind/recorder.h"
 #include "bind/views.h"
-#include "run/recorder.h"
 #include <cstring>
 
 namespace scalide {

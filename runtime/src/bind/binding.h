@@ -1,6 +1,6 @@
 #pragma once
+#include "base/memory.h"
 #include "bind/layout.h"
-#include "run/memory.h"
 #include "scalide/plan.h"
 #include <atomic>
 

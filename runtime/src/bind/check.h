@@ -1,5 +1,5 @@
 #pragma once
-#include "context.h"
+#include "context/context.h"
 #include "scalide/plan.h"
 
 /// The checks of scalide_bind. Each check writes its message to the context: `<program>.<argument>: requirement, got value. way out`.

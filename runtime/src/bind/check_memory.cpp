@@ -1,6 +1,6 @@
+#include "base/memory.h"
+#include "base/strides.h"
 #include "bind/check.h"
-#include "run/memory.h"
-#include "strides.h"
 #include <cmath>
 
 namespace scalide {

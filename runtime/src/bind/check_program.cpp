@@ -1,8 +1,8 @@
+#include "base/cpu_features.h"
+#include "base/scalar.h"
 #include "bind/check.h"
 #include "bind/extent.h"
-#include "cpu_features.h"
-#include "entry.h"
-#include "run/scalar.h"
+#include "context/entry.h"
 
 namespace scalide {
 

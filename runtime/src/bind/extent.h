@@ -1,6 +1,6 @@
 #pragma once
+#include "base/text.h"
 #include "scalide/plan.h"
-#include "text.h"
 
 namespace scalide {
 

@@ -1,9 +1,9 @@
 #include "bind/layout.h"
+#include "base/memory.h"
+#include "base/scalar.h"
 #include "bind/arena.h"
 #include "bind/check.h"
 #include "bind/extent.h"
-#include "run/memory.h"
-#include "run/scalar.h"
 #include <cstring>
 
 namespace scalide {

@@ -1,6 +1,6 @@
 #pragma once
-#include "context.h"
-#include "halide_abi.h"
+#include "base/halide_abi.h"
+#include "context/context.h"
 #include "scalide/plan.h"
 #include <atomic>
 

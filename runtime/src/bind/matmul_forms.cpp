@@ -1,6 +1,6 @@
 #include "bind/matmul_forms.h"
+#include "base/memory.h"
 #include "devices/convert_kernels.h"
-#include "run/memory.h"
 
 namespace scalide {
 

@@ -1,9 +1,9 @@
 // Constants: arguments from which a prepare program computes arrays once. Bindings share these arrays and count their holders.
 #include "bind/prepared.h"
+#include "base/float_environment.h"
 #include "bind/check.h"
 #include "bind/extent.h"
-#include "entry.h"
-#include "threads/float_environment.h"
+#include "context/entry.h"
 #include <algorithm>
 #include <cstring>
 #include <sched.h>

@@ -1,10 +1,10 @@
 // Changes of a binding: other arrays, another arena, its end.
+#include "base/float_environment.h"
 #include "bind/binding.h"
 #include "bind/check.h"
+#include "bind/recorder.h"
 #include "bind/views.h"
-#include "entry.h"
-#include "run/recorder.h"
-#include "threads/float_environment.h"
+#include "context/entry.h"
 
 using namespace scalide;
 

@@ -1,6 +1,6 @@
 #include "bind/views.h"
+#include "base/strides.h"
 #include "bind/extent.h"
-#include "strides.h"
 #include <algorithm>
 
 namespace scalide {

@@ -1,5 +1,5 @@
 #include "cuda_matmuls.h"
-#include "run/memory.h"
+#include "base/memory.h"
 #include <new>
 
 namespace scalide {

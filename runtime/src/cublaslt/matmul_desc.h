@@ -1,6 +1,6 @@
 #pragma once
+#include "base/text.h"
 #include "scalide/scalide.h"
-#include "text.h"
 
 namespace scalide {
 

@@ -1,9 +1,9 @@
 // CUDA through its driver API. It uses the device's primary context, and either the caller's stream or a stream of its own. The context is
 // current in the caller's thread only during a call of this runtime.
+#include "base/memory.h"
 #include "cublaslt/cuda_matmuls.h"
 #include "devices/cuda_abi.h"
 #include "devices/device.h"
-#include "run/memory.h"
 #include <dlfcn.h>
 #include <new>
 

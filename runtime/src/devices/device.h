@@ -1,7 +1,7 @@
 #pragma once
+#include "base/text.h"
 #include "cublaslt/cublaslt.h"
 #include "scalide/scalide.h"
-#include "text.h"
 #include <cstdint>
 
 namespace scalide {

@@ -1,7 +1,7 @@
 // The entry points that the host code of device kernels calls. As in hooks.cpp, they go through the user context. Each kernel has one word
 // of state, which all contexts share. It contains the address of the kernel's device code, by which a context finds what it has loaded. If
 // the user context is not from Scalide, nothing can be launched and the hooks return an error.
-#include "run/kernel_context.h"
+#include "base/kernel_context.h"
 
 #define SCALIDE_HOOK extern "C" __attribute__((weak, visibility("hidden")))
 

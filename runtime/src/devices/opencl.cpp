@@ -1,8 +1,8 @@
 // OpenCL: runs whole plans on any device that has a driver. It is meant for tests and experiments. Buffers are shared virtual memory, so an
 // address is a number to which an offset can be added, as on CUDA.
+#include "base/memory.h"
 #include "devices/device.h"
 #include "devices/opencl_abi.h"
-#include "run/memory.h"
 #include <dlfcn.h>
 #include <new>
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "text.h"
+#include "base/text.h"
 
 namespace scalide {
 

@@ -1,6 +1,6 @@
 #pragma once
+#include "base/text.h"
 #include "scalide/scalide.h"
-#include "text.h"
 #include <cstdint>
 
 /// Definitions that the safetensors reader and writer share. A file has 8 bytes of header length (little endian), a JSON header, and the

@@ -1,6 +1,6 @@
+#include "base/memory.h"
 #include "files/file.h"
 #include "files/header_parser.h"
-#include "run/memory.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstring>

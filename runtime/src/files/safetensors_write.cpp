@@ -1,7 +1,7 @@
+#include "base/memory.h"
+#include "base/strides.h"
 #include "files/file.h"
-#include "run/memory.h"
 #include "scalide/safetensors.h"
-#include "strides.h"
 #include <algorithm>
 #include <atomic>
 #include <cerrno>

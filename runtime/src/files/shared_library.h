@@ -1,6 +1,6 @@
 #pragma once
+#include "base/text.h"
 #include "files/file.h"
-#include "text.h"
 #include <cstdint>
 #include <sys/types.h>
 

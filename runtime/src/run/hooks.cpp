@@ -6,8 +6,8 @@
 // - If these symbols win, kernels of others run serially on malloc. Their user context is NULL or does not begin with Scalide's mark.
 // - If Halide's symbols win, Scalide's kernels run on Halide's threads and heap. The results are correct, but a run allocates memory.
 // To keep both fast, link the two into different shared libraries.
-#include "run/kernel_context.h"
-#include "run/memory.h"
+#include "base/kernel_context.h"
+#include "base/memory.h"
 
 #define SCALIDE_HOOK extern "C" __attribute__((weak, visibility("hidden")))
 

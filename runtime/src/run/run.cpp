@@ -1,12 +1,12 @@
+#include "base/clock.h"
+#include "base/float_environment.h"
 #include "bind/binding.h"
 #include "bind/extent.h"
 #include "bind/prepared.h"
 #include "bind/views.h"
-#include "entry.h"
-#include "run/clock.h"
-#include "run/copy.h"
+#include "context/copy.h"
+#include "context/entry.h"
 #include "run/non_finite.h"
-#include "threads/float_environment.h"
 #include <algorithm>
 #include <limits>
 

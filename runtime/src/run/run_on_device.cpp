@@ -1,9 +1,9 @@
 // A run on a device appends the launches that bind has recorded to the device's queue.
+#include "base/clock.h"
+#include "base/float_environment.h"
 #include "bind/binding.h"
 #include "bind/extent.h"
-#include "entry.h"
-#include "run/clock.h"
-#include "threads/float_environment.h"
+#include "context/entry.h"
 
 namespace scalide {
 

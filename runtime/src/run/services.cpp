@@ -1,7 +1,7 @@
 // The services that kernels use during a run: parallel loops and scratch memory.
-#include "context.h"
-#include "run/recorder.h"
-#include "threads/float_environment.h"
+#include "base/float_environment.h"
+#include "bind/recorder.h"
+#include "context/context.h"
 #include <algorithm>
 
 namespace scalide {

@@ -1,6 +1,6 @@
 #include "threads/thread_pool.h"
-#include "run/memory.h"
-#include "threads/float_environment.h"
+#include "base/float_environment.h"
+#include "base/memory.h"
 #include <climits>
 #include <csignal>
 #include <linux/futex.h>

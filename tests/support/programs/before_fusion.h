@@ -1,7 +1,7 @@
 #pragma once
 #include "ir/text.h"
 #include "support/programs/rules.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 
 namespace scalide {
 

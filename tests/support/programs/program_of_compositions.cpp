@@ -1,7 +1,7 @@
 #include "support/programs/program_of_compositions.h"
 #include "support/programs/composition_draft.h"
 #include "support/programs/rules.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <limits>
 #include <numeric>
 #include <utility>

@@ -2,7 +2,7 @@
 #include "rulebook/builder.h"
 #include "support/programs/random_program.h"
 #include "support/programs/rules.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <iterator>
 
 namespace scalide {

@@ -1,4 +1,4 @@
-#include "lower/axes/axis_attributes.h"
+#include "lower/shapes/axis_attributes.h"
 #include "expr/base_operators.h"
 #include "rulebook/rulebook.h"
 #include <gtest/gtest.h>

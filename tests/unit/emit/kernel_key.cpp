@@ -3,7 +3,7 @@
 #include "emit/kernel_facts.h"
 #include "emit/library.h"
 #include "ir/text.h"
-#include "schedules/tiles_text.h"
+#include "schedules/tables/tiles_text.h"
 #include <gtest/gtest.h>
 
 using namespace scalide;

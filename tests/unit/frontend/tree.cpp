@@ -1,7 +1,7 @@
 #include "frontend/tree.h"
 #include "frontend/tracer.h"
 #include "interpret/interpret.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <gtest/gtest.h>
 
 // Trees of tensors.

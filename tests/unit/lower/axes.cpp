@@ -1,7 +1,7 @@
-#include "lower/axes/axes.h"
+#include "lower/shapes/axes.h"
 #include "ir/text.h"
 #include "ir/verify.h"
-#include "lower/axes/rows.h"
+#include "lower/shapes/rows.h"
 #include <gtest/gtest.h>
 
 namespace scalide {

@@ -1,4 +1,4 @@
-#include "lower/elementwise.h"
+#include "lower/math/elementwise.h"
 #include "expr/error.h"
 #include "ir/evaluation.h"
 #include "lower/formats/formats.h"

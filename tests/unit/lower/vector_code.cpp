@@ -1,4 +1,4 @@
-#include "lower/elementwise.h"
+#include "lower/math/elementwise.h"
 #include "support/folder.h"
 #include "support/unary_functions.h"
 #include <cstdio>

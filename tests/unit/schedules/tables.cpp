@@ -1,5 +1,5 @@
 #include "schedules/dispatch.h"
-#include "schedules/tiles.h"
+#include "schedules/tables/tiles.h"
 #include <gtest/gtest.h>
 
 using namespace scalide;

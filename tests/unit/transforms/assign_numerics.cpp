@@ -2,7 +2,7 @@
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "support.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <gtest/gtest.h>
 
 namespace scalide {

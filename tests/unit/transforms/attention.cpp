@@ -1,7 +1,7 @@
 #include "interpret/interpret.h"
 #include "rulebook/builder.h"
 #include "support.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <gtest/gtest.h>
 
 // Attention and rotary positions, composites with a convention. Expected values are those of JAX 0.10.2: jax.nn.dot_product_attention on

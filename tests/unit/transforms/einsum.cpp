@@ -1,7 +1,7 @@
 #include "interpret/interpret.h"
 #include "ir/text.h"
 #include "support.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <gtest/gtest.h>
 
 // The operator einsum in text. tests/unit/frontend/einsum.cpp compares all kinds of subscripts with the definition.

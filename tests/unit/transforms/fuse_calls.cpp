@@ -3,8 +3,8 @@
 #include "ir/verify.h"
 #include "support/programs/rules.h"
 #include "support/programs/zeros.h"
+#include "transforms/analysis/passes.h"
 #include "transforms/library/matmul_form.h"
-#include "transforms/passes.h"
 #include "transforms/pipeline.h"
 #include <gtest/gtest.h>
 #include <random>

@@ -2,7 +2,7 @@
 #include "interpret/interpret.h"
 #include "support/programs/before_fusion.h"
 #include "support/programs/zeros.h"
-#include "transforms/library/cards.h"
+#include "transforms/forms/cards.h"
 #include <gtest/gtest.h>
 
 namespace scalide {

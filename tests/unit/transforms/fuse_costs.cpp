@@ -1,7 +1,7 @@
 #include "support.h"
+#include "transforms/analysis/passes.h"
 #include "transforms/fusion/groups/overwrites.h"
 #include "transforms/fusion/merge/merge.h"
-#include "transforms/passes.h"
 #include "transforms/pipeline.h"
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #include "ir/text.h"
 #include "ir/verify.h"
-#include "transforms/fusion/fusion_report.h"
+#include "transforms/analysis/fusion_report.h"
 #include <gtest/gtest.h>
 
 namespace scalide {

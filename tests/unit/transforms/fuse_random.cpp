@@ -3,7 +3,7 @@
 #include "ir/verify.h"
 #include "support/programs/random_base_program.h"
 #include "support/programs/random_program.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <algorithm>
 #include <bit>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 #include "ir/text.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <gtest/gtest.h>
 
 // Sums over rows next to row kernels.

@@ -1,6 +1,6 @@
 #include "ir/text.h"
 #include "ir/verify.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <gtest/gtest.h>
 
 namespace scalide {

@@ -2,7 +2,7 @@
 #include "ir/verify.h"
 #include "support.h"
 #include "support/programs/random_program.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <gtest/gtest.h>
 
 namespace scalide {

@@ -1,7 +1,7 @@
 #include "interpret/interpret.h"
 #include "rulebook/builder.h"
 #include "support.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <cmath>
 #include <gtest/gtest.h>
 

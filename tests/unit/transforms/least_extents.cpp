@@ -1,6 +1,6 @@
 #include "transforms/expand/least_extents.h"
 #include "support.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <gtest/gtest.h>
 
 // Operators that need elements: an error where an extent is too small, a larger minimum of its symbols where a binding decides.

@@ -1,7 +1,7 @@
 #include "transforms/numerics/policy_match.h"
 #include "ir/text.h"
 #include "support.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <gtest/gtest.h>
 
 namespace scalide {

@@ -4,7 +4,7 @@
 #include "support.h"
 #include "support/programs/random_program.h"
 #include "support/rounding_errors/running_error.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>

@@ -3,8 +3,8 @@
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "support.h"
+#include "transforms/analysis/passes.h"
 #include "transforms/numerics/numerics_report.h"
-#include "transforms/passes.h"
 #include "transforms/pipeline.h"
 #include <cmath>
 #include <gtest/gtest.h>

@@ -3,9 +3,9 @@
 #include "ir/verify.h"
 #include "support/programs/before_fusion.h"
 #include "support/programs/zeros.h"
+#include "transforms/analysis/operators.h"
 #include "transforms/library/library_call.h"
 #include "transforms/library/operand_scales.h"
-#include "transforms/operators.h"
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>

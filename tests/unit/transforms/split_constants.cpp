@@ -1,6 +1,6 @@
 #include "transforms/constants/split_constants.h"
 #include "support.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <gtest/gtest.h>
 
 // Which nodes of a program with constants run once, and which run each time.

@@ -1,7 +1,7 @@
 #include "support.h"
 #include "ir/text.h"
 #include "ir/verify.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <sstream>
 
 namespace scalide {

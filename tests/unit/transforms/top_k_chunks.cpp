@@ -1,7 +1,7 @@
 #include "transforms/expand/top_k_chunks.h"
 #include "interpret/interpret.h"
 #include "support.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <gtest/gtest.h>
 #include <limits>
 

@@ -1,6 +1,6 @@
-#include "transforms/value_forms.h"
+#include "transforms/forms/value_forms.h"
 #include "support.h"
-#include "transforms/passes.h"
+#include "transforms/analysis/passes.h"
 #include <gtest/gtest.h>
 
 // Forms of a program for values of its symbols: which there are, and that a caller can bind them.

@@ -1,5 +1,5 @@
 #pragma once
-#include "transforms/fusion/groups/graph.h"
+#include "transforms/analysis/graph.h"
 #include "transforms/fusion/groups/reachability.h"
 #include <memory>
 #include <set>
