@@ -14,14 +14,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A kernel of a fused program.
+/// A kernel of a form.
 struct Place {
-    const Program *fused;
-    const KernelTarget *target;
+    const BuiltForm *built;
     std::string kernel;
-    const PreparedKernel *prepared = nullptr; ///< null until it is prepared
-    fs::path part = {};                       ///< path at which its child process writes
-    const Program &text() const { return fused->program(kernel); }
+    fs::path part = {}; ///< path at which its child process writes
+    const Program &text() const { return built->kernel(kernel); }
+    const PreparedKernel &prepared() const { return built->kernels.at(kernel); }
 };
 
 ChildLimits child_limits(const BuildOptions &options) {
@@ -127,62 +126,54 @@ std::map<std::string, ReadyKernel> steps_of(const Program &fused) {
 
 } // namespace
 
-std::map<std::string, std::string> PreparedProgram::symbols() const {
-    std::map<std::string, std::string> symbols;
-    for (const auto &[name, kernel] : kernels) symbols[name] = kernel.symbol;
-    return symbols;
-}
-
-std::vector<PreparedProgram> prepare_kernels(std::vector<TargetedProgram> programs, const BuildOptions &options, const ObjectCache &cache) {
+void prepare_kernels(BuiltPrograms &programs, const BuildOptions &options, const ObjectCache &cache) {
     std::vector<Place> unknown;
-    for (const auto &[program, target] : programs)
-        for (const Program &kernel : program.programs)
-            if (!is_prepared(kernel, target->halide, cache)) unknown.push_back({&program, target, kernel.name});
-    const auto prepare = [&](const Place &place) { prepare_kernel(place.text(), *place.target, cache); };
+    each_built(programs, [&](const BuiltForm &built) {
+        for (const Program &kernel : built.form.program.programs)
+            if (!is_prepared(kernel, built.target.halide, cache)) unknown.push_back({&built, kernel.name});
+    });
+    const auto prepare = [&](const Place &place) { prepare_kernel(place.text(), place.built->target, cache); };
     KernelJobs(options, cache).run(unknown, prepare, [](const Place &) {});
-    std::vector<PreparedProgram> prepared;
-    for (auto &[program, target] : programs) {
-        PreparedKernels kernels;
-        for (const Program &kernel : program.programs) kernels.emplace(kernel.name, prepare_kernel(kernel, *target, cache));
-        prepared.push_back({std::move(program), target, std::move(kernels)});
-    }
-    return prepared;
+    each_built(programs, [&](BuiltForm &built) {
+        for (const Program &kernel : built.form.program.programs)
+            built.kernels.emplace(kernel.name, prepare_kernel(kernel, built.target, cache));
+    });
 }
 
-KernelObjects build_objects(const std::vector<PreparedProgram> &programs, const BuildOptions &options, const ObjectCache &cache) {
+KernelObjects build_objects(const BuiltPrograms &programs, const BuildOptions &options, const ObjectCache &cache) {
     KernelObjects objects;
     std::vector<Place> missing, found;
     const SignalsHeld signals;  // until the temporary files are removed
     std::deque<PartFile> parts; // removed whatever happens to the children
-    std::map<const Program *, std::map<std::string, ReadyKernel>> kernels;
-    for (const PreparedProgram &program : programs) {
-        kernels[&program.fused] = steps_of(program.fused);
-        for (const auto &[name, kernel] : program.kernels) {
+    std::map<const BuiltForm *, std::map<std::string, ReadyKernel>> kernels;
+    each_built(programs, [&](const BuiltForm &built) {
+        kernels[&built] = steps_of(built.form.program);
+        for (const auto &[name, kernel] : built.kernels) {
             const auto [object, is_new] = objects.files.try_emplace(kernel.symbol);
             if (!is_new) continue;
-            object->second = find_object(kernel, *program.target, cache, objects.uses[kernel.symbol]);
-            (object->second.empty() ? missing : found)
-                .push_back({&program.fused, program.target, name, &kernel, parts.emplace_back(cache.part_of(file_of(kernel))).path});
+            object->second = find_object(kernel, built.target, cache, objects.uses[kernel.symbol]);
+            (object->second.empty() ? missing : found).push_back({&built, name, parts.emplace_back(cache.part_of(file_of(kernel))).path});
         }
-    }
+    });
     size_t done = 0;
     const auto tell = [&](const Place &place, bool cached) {
         done++;
         if (!options.progress) return;
-        ReadyKernel kernel = kernels.at(place.fused).at(place.kernel);
-        if (programs.size() > 1) kernel.name = name_to_string(place.fused->name) + "." + kernel.name; // they may have kernels of one name
+        ReadyKernel kernel = kernels.at(place.built).at(place.kernel);
+        if (kernels.size() > 1) // forms may have kernels of one name
+            kernel.name = name_to_string(place.built->form.program.name) + "." + kernel.name;
         kernel.is_cached = cached;
         options.progress(done, objects.files.size(), kernel);
     };
     for (const Place &place : found) tell(place, true);
     const auto compile = [&](const Place &place) {
-        const std::vector<CardUse> uses = compile_kernel(*place.prepared, *place.target, place.part.string());
-        if (place.target->cuda) cache.insert_content(uses_file_of(*place.prepared), to_json(uses).dump());
+        const std::vector<CardUse> uses = compile_kernel(place.prepared(), place.built->target, place.part.string());
+        if (place.built->target.cuda) cache.insert_content(uses_file_of(place.prepared()), to_json(uses).dump());
     };
     const auto insert = [&](const Place &place) {
-        const PreparedKernel &kernel = *place.prepared;
+        const PreparedKernel &kernel = place.prepared();
         objects.files[kernel.symbol] = cache.insert(file_of(kernel), place.part);
-        if (place.target->cuda) objects.uses[kernel.symbol] = parse_uses(cache.read(uses_file_of(kernel)).value()).value();
+        if (place.built->target.cuda) objects.uses[kernel.symbol] = parse_uses(cache.read(uses_file_of(kernel)).value()).value();
         tell(place, false);
     };
     KernelJobs(options, cache).run(missing, compile, insert);

@@ -3,15 +3,10 @@
 #include "emit/plan_text.h"
 #include "ir/text.h"
 #include "ir/words.h"
+#include "lower/shapes/kernel_passes.h"
 #include "lower/values/panels.h"
 #include "schedules/dispatch.h"
 #include "schedules/schedule.h"
-#include "transforms/analysis/passes.h"
-#include "transforms/constants/pack_constants.h"
-#include "transforms/constants/split_constants.h"
-#include "transforms/forms/cards.h"
-#include "transforms/forms/value_forms.h"
-#include "transforms/library/library_call.h"
 #include <algorithm>
 #include <chrono>
 
@@ -26,44 +21,16 @@ TargetFacts facts_of(const std::string &name, const BuildOptions &options) {
             library_products(device_name(device_of(target))),
             cards_of(name, options.cuda_cards),
             !target.has_gpu_feature() && !options.traceable,
-            {budgets.network, budgets.network_step, budgets.digits_line, budgets.digits_element, budgets.maximum_element}};
+            {budgets.network, budgets.network_step, budgets.digits_line, budgets.digits_element, budgets.maximum_element},
+            target.has_gpu_feature()};
 }
-
-/// A program of the library after fusion, for all machines, or a variant for some.
-struct FusedProgram {
-    const LibraryProgram *source;
-    const KernelTarget *target;
-    Program fused;
-    std::vector<int> cards; ///< see Plan
-    bool is_variant, is_prepare;
-    std::vector<Requirement> requirements;
-    std::map<std::string, Origin> origins; ///< by name of the value
-    Extent::Bindings values = {};          ///< see Plan
-    std::string cpu = {};                  ///< see Plan
-};
 
 const Policy &policy_of(const LibraryProgram &source, const BuildOptions &options) {
     return source.policy ? *source.policy : options.policy;
 }
 
-/// Returns the forms of a program for values of its symbols (transforms/forms/value_forms.h). `expanded`: the program in base operators. A
-/// matmul with one row or column is another sequence of base operators, so it is expanded again. Kernels for GPUs have no such forms: there
-/// the tiles of a kernel do not depend on the number of rows.
-std::vector<std::pair<Extent::Bindings, Program>> fuse_forms(const Program &expanded, const Program &fused, const Rulebook &rulebook,
-                                                             const CompileOptions &compilation, const Halide::Target &target) {
-    std::vector<std::pair<Extent::Bindings, Program>> forms;
-    if (target.has_gpu_feature()) return forms;
-    CompileOptions silent = compilation;
-    silent.after_pass = nullptr;
-    for (const Extent::Bindings &values : value_forms(expanded)) {
-        const Program special = simplify(expand(with_values(expanded, values), rulebook, silent.facts), rulebook);
-        if (auto form = with_interface_of(fused, to_kernels(special, rulebook, silent))) forms.emplace_back(values, std::move(*form));
-    }
-    return forms;
-}
-
 /// Returns the layout in which a kernel packs its right operand; nothing if it packs none, or reads it from panels already.
-std::optional<PanelLayout> choose_panels(const Program &kernel, const Halide::Target &target, const Budgets &budgets) {
+std::optional<PanelLayout> panels_of(const Program &kernel, const Halide::Target &target, const Budgets &budgets) {
     if (kernel.attributes.contains(panels_attribute)) return {};
     const std::string &kind = kernel.attributes.at("kind").word;
     if (kind == "contract") return contract_panels(kernel, target, budgets);
@@ -71,99 +38,90 @@ std::optional<PanelLayout> choose_panels(const Program &kernel, const Halide::Ta
     return {};
 }
 
-/// Moves the packing of constants from the runs of `programs`, the forms of one program, to its prepare program. Kernels for GPUs read
-/// operands without packing. A traceable program keeps each operand.
-void pack_for_target(std::vector<FusedProgram> &programs, Program &prepare, const TargetFacts &facts, const Halide::Target &target) {
-    if (!facts.prepares_kernels) return;
-    std::vector<Program *> forms;
-    for (FusedProgram &program : programs) forms.push_back(&program.fused);
-    const Budgets budgets = choose_budgets(target);
-    pack_constants(forms, prepare, [&](const Program &kernel) { return choose_panels(kernel, target, budgets); });
+/// Returns how constants are packed for a target. Kernels for GPUs read operands without packing. A traceable program keeps each operand.
+ChoosePanels choose_panels(const TargetFacts &facts) {
+    if (!facts.prepares_kernels) return {};
+    const Halide::Target target = parse_target(facts.name);
+    return [target, budgets = choose_budgets(target)](const Program &kernel) { return panels_of(kernel, target, budgets); };
 }
 
-/// Returns the fused program, followed by its variants and its prepare program.
-std::vector<FusedProgram> fuse_program(const LibraryProgram &source, const Rulebook &rulebook, const BuildOptions &options,
-                                       const KernelTarget &target, const TargetFacts &facts, BuildReport &report) {
-    PolicyDecisions decisions;
-    std::map<std::string, Origin> origins; // kernels do not keep names
-    std::vector<PartialUpdate> updates;
-    const auto after_pass = [&](const std::string &pass, const Program &program) {
-        if (options.after_pass) options.after_pass(pass, program);
-        if (pass == "simplify") updates = partial_updates(program);
-        if (pass == "assign_numerics") report.products.add(product_formats(program, rulebook, decisions));
-        if (pass == "place_stores") origins = origins_by_name(program);
-    };
-    const CompileOptions compilation{policy_of(source, options), facts, after_pass, nullptr, &decisions, options.checks_types};
-    auto [expanded, prepare] = split_constants(to_base_operators(source.program, rulebook, compilation));
-    Program fused = to_kernels(expanded, rulebook, compilation);
-    for (CopiedArgument &copied : copied_arguments(fused, updates)) report.copied.push_back(std::move(copied));
-    for (const std::string &left : scales_left_to_kernels(expanded, facts))
-        report.left_to_kernels.push_back(name_to_string(expanded.name) + "." + left);
-    std::vector<CardProgram> variants = fuse_for_cards(expanded, fused, facts);
-    const std::vector<Requirement> requirements = open_requirements(expanded);
-    std::vector<FusedProgram> programs{
-        {&source, &target, std::move(fused), variants.empty() ? std::vector<int>() : facts.cards, false, false, requirements, origins}};
-    const auto add_variant = [&](Program variant) -> FusedProgram & {
-        return programs.emplace_back(FusedProgram{&source, &target, std::move(variant), {}, true, false, requirements, origins});
-    };
-    for (CardProgram &variant : variants) {
-        for (const int card : variant.cards) std::erase(programs[0].cards, card);
-        add_variant(std::move(variant.fused)).cards = std::move(variant.cards);
-    }
-    for (auto &[values, form] : fuse_forms(expanded, programs[0].fused, rulebook, compilation, target.halide))
-        add_variant(std::move(form)).values = values;
-    if (prepare) {
-        pack_for_target(programs, *prepare, facts, target.halide);
-        FusedProgram &once = add_variant(to_kernels(simplify(*prepare, rulebook), rulebook, compilation));
-        once.is_prepare = true;
-        once.requirements = open_requirements(*prepare);
-    }
-    return programs;
+/// Prints the program of each kernel after each pass of its shapes.
+void dump_shapes(const Program &fused, const BuildOptions &options) {
+    if (!options.after_pass) return;
+    for (const Program &kernel : fused.programs) shape_kernel(kernel, options.after_pass);
 }
 
-/// Returns the fused program for the first target, followed by its variants: for the first target, then for each other target.
-std::vector<FusedProgram> fuse_for_targets(const LibraryProgram &source, const Rulebook &rulebook, const BuildOptions &options,
-                                           const std::vector<KernelTarget> &targets, BuildReport &report) {
-    const std::vector<std::string> names = split_targets(options.target);
-    std::vector<FusedProgram> made = fuse_program(source, rulebook, options, targets[0], facts_of(names[0], options), report);
-    BuildOptions silent = options; // a pass and a number format are reported once
-    silent.after_pass = nullptr;
-    for (size_t i = 1; i < targets.size(); i++) {
-        BuildReport same;
-        for (FusedProgram &variant : fuse_program(source, rulebook, silent, targets[i], facts_of(names[i], options), same)) {
-            variant.cpu = names[i];
-            variant.is_variant = true;
-            made.push_back(std::move(variant));
+void report_notes(BuildReport &report, const Program &program, Notes notes) {
+    report.products.add(notes.formats);
+    std::ranges::move(notes.copied, std::back_inserter(report.copied));
+    for (const std::string &left : notes.left_to_kernels) report.left_to_kernels.push_back(name_to_string(program.name) + "." + left);
+}
+
+/// Returns the forms of a program for all targets. Passes and notes are reported for the first target only.
+ProgramForms<Form> compile_forms(const LibraryProgram &source, const Rulebook &rulebook, const BuildOptions &options, BuildReport &report) {
+    ProgramForms<Form> forms;
+    for (const std::string &name : split_targets(options.target)) {
+        const bool is_first = forms.empty();
+        const TargetFacts facts = facts_of(name, options);
+        const CompileOptions compilation{policy_of(source, options), facts, is_first ? options.after_pass : nullptr,
+                                         options.checks_types,       true,  true,
+                                         choose_panels(facts)};
+        Compiled compiled = run_passes(source.program, rulebook, compilation, Stage::forms);
+        if (is_first) {
+            dump_shapes(compiled.forms.main.program, options);
+            report_notes(report, source.program, std::move(compiled.notes));
+        } else {
+            compiled.forms.cpu = name;
         }
+        forms.push_back(std::move(compiled.forms));
     }
-    return made;
+    return forms;
 }
 
-Plan plan_of(const PreparedProgram &program, const FusedProgram &source, const BuildOptions &options) {
+/// Returns the forms with the targets of their kernels, under the name of the library if it is given to its only program.
+ProgramForms<BuiltForm> with_targets(ProgramForms<Form> forms, const std::vector<KernelTarget> &targets, const std::string &name) {
+    ProgramForms<BuiltForm> built;
+    for (size_t i = 0; i < forms.size(); i++) {
+        built.push_back(map_forms(std::move(forms[i]), [&](Form form) {
+            if (!name.empty()) form.program.name = name;
+            return BuiltForm{std::move(form), targets[i]};
+        }));
+    }
+    return built;
+}
+
+Plan plan_of(const BuiltForm &built, const LibraryProgram &source, const BuildOptions &options) {
     CallOrders call_orders;
-    std::string identity = to_string(program.fused);
-    for (const auto &[name, kernel] : program.kernels) {
+    std::string identity = to_string(built.form.program);
+    for (const auto &[name, kernel] : built.kernels) {
         call_orders[name] = kernel.call_order;
         identity += kernel.key;
     }
-    Plan plan = make_plan(program.fused, call_orders);
+    Plan plan = make_plan(built.form.program, call_orders);
     for (PlanBuffer &buffer : plan.buffers) {
-        const auto origin = source.origins.find(buffer.name);
-        if (origin != source.origins.end()) buffer.origin = origin->second;
+        const auto origin = built.form.origins.find(buffer.name);
+        if (origin != built.form.origins.end()) buffer.origin = origin->second;
     }
-    plan.doc = source.source->doc;
-    plan.is_variant = source.is_variant;
-    plan.is_prepare = source.is_prepare;
-    plan.requirements = source.requirements;
-    plan.cards = source.cards;
-    plan.values = source.values;
-    plan.cpu = source.cpu;
-    plan.target = source.target->halide.to_string();
-    plan.device = device_of(source.target->halide);
-    plan.require_libraries = options.require_libraries || policy_of(*source.source, options).require_libraries;
-    plan.numerics = policy_of(*source.source, options).name;
+    plan.doc = source.doc;
+    plan.requirements = built.form.requirements;
+    plan.target = built.target.halide.to_string();
+    plan.device = device_of(built.target.halide);
+    plan.require_libraries = options.require_libraries || policy_of(source, options).require_libraries;
+    plan.numerics = policy_of(source, options).name;
     plan.hash = hash_text(identity);
     return plan;
+}
+
+/// Plans all forms of a program. The hash of the program depends on all of them.
+void add_plans(ProgramForms<BuiltForm> &forms, const LibraryProgram &source, const BuildOptions &options) {
+    std::string *hash = nullptr; // of the main program for the first target
+    for (MachineForms<BuiltForm> &machine : forms) {
+        each_form(machine, [&](BuiltForm &built) {
+            built.plan = plan_of(built, source, options);
+            if (hash != nullptr) *hash = hash_text(*hash + built.plan.hash);
+            if (hash == nullptr) hash = &built.plan.hash;
+        });
+    }
 }
 
 std::vector<KernelTarget> kernel_targets(const BuildOptions &options) {
@@ -173,24 +131,6 @@ std::vector<KernelTarget> kernel_targets(const BuildOptions &options) {
         check_toolchain(targets.back().halide, options.shared_library);
     }
     return targets;
-}
-
-/// Adds the plans of the programs, with their symbols. The hash of a program depends on its variants.
-void add_plans(BuildReport &report, const std::vector<PreparedProgram> &prepared, const std::vector<FusedProgram> &made,
-               const BuildOptions &options) {
-    std::string *hash = nullptr; // of the program to which the variants belong
-    report.plans.reserve(prepared.size());
-    for (size_t i = 0; i < prepared.size(); i++) {
-        Plan &plan = report.plans.emplace_back(plan_of(prepared[i], made[i], options));
-        report.symbols.push_back(prepared[i].symbols());
-        if (plan.is_variant) {
-            *hash = hash_text(*hash + plan.hash);
-        } else {
-            hash = &plan.hash;
-            report.steps += plan.steps.size();
-        }
-    }
-    check_identifiers(report.plans);
 }
 
 } // namespace
@@ -204,22 +144,20 @@ BuildReport build_library(const std::vector<LibraryProgram> &programs, const Rul
     const std::vector<KernelTarget> targets = kernel_targets(options);
     const auto start = std::chrono::steady_clock::now();
     const ObjectCache cache(options.cache_folder.empty() ? ObjectCache::default_folder() : options.cache_folder);
+    const std::string name = programs.size() == 1 && !options.is_collection ? options.name : "";
     BuildReport report;
-    std::vector<FusedProgram> made;
     for (const LibraryProgram &source : programs)
-        std::ranges::move(fuse_for_targets(source, rulebook, options, targets, report), std::back_inserter(made));
-    std::vector<TargetedProgram> fused;
-    for (FusedProgram &program : made) {
-        if (programs.size() == 1 && !options.name.empty() && !options.is_collection) program.fused.name = options.name;
-        fused.push_back({std::move(program.fused), program.target});
+        report.programs.push_back(with_targets(compile_forms(source, rulebook, options, report), targets, name));
+    prepare_kernels(report.programs, options, cache);
+    for (size_t i = 0; i < programs.size(); i++) {
+        add_plans(report.programs[i], programs[i], options);
+        report.steps += report.programs[i][0].main.plan.steps.size();
     }
-    std::vector<PreparedProgram> prepared = prepare_kernels(std::move(fused), options, cache);
-    add_plans(report, prepared, made, options);
-    KernelObjects objects = build_objects(prepared, options, cache);
-    write_library(report.plans, prepared, options, objects, cache, [&](std::vector<std::filesystem::path> files) {
+    check_identifiers(report.programs);
+    KernelObjects objects = build_objects(report.programs, options, cache);
+    write_library(report.programs, options, objects, cache, [&](std::vector<std::filesystem::path> files) {
         report.files = std::move(files);
         if (cache.has_grown()) cache.trim();
-        for (PreparedProgram &program : prepared) report.fused.push_back(std::move(program.fused));
         report.kernels = objects.files.size();
         report.compiled = objects.compiled;
         report.uses = std::move(objects.uses);

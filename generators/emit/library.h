@@ -1,8 +1,6 @@
 #pragma once
+#include "emit/built_form.h"
 #include "emit/card_use.h"
-#include "emit/plan.h"
-#include "transforms/fusion/copied_arguments.h"
-#include "transforms/numerics/numerics_report.h"
 #include "transforms/pipeline.h"
 #include <filesystem>
 
@@ -48,14 +46,14 @@ struct BuildReport {
     std::vector<std::filesystem::path> files;
     size_t kernels = 0, steps = 0, compiled = 0; ///< distinct kernels; kernel calls in programs; kernels that were not in the cache
     double seconds = 0;
-    std::vector<Plan> plans;                                 ///< the plan of each program, followed by its variants
-    std::vector<Program> fused;                              ///< by plan
-    std::vector<std::string> left_to_kernels;                ///< a sentence for each matmul with scales that no library accepts
-    std::vector<CopiedArgument> copied;                      ///< of all programs
-    ProductFormats products;                                 ///< of all programs
-    std::vector<std::map<std::string, std::string>> symbols; ///< C name of each kernel, by plan
+    BuiltPrograms programs;
+    std::vector<std::string> left_to_kernels; ///< a sentence for each matmul with scales that no library accepts
+    std::vector<CopiedArgument> copied;       ///< of all programs
+    ProductFormats products;                  ///< of all programs
     /// For CUDA, by C name: registers and memory of each launch on each architecture
     std::map<std::string, std::vector<CardUse>> uses;
+    /// Returns the main program of the first program, for the first target.
+    const BuiltForm &main() const { return programs.at(0).at(0).main; }
 };
 
 /// One program of a library.

@@ -126,18 +126,16 @@ void check_toolchain(const Halide::Target &target, bool shared_library) {
                                   "arm-64-linux"));
 }
 
-void write_library(const std::vector<Plan> &plans, const std::vector<PreparedProgram> &programs, const BuildOptions &options,
-                   const KernelObjects &objects, const ObjectCache &cache, const std::function<void(std::vector<fs::path> files)> &made) {
-    std::vector<PlannedProgram> planned;
-    for (size_t i = 0; i < plans.size(); i++) planned.push_back({plans[i], programs[i].fused, programs[i].symbols()});
-    const bool is_one = !options.is_collection && std::ranges::count(plans, false, &Plan::is_variant) == 1;
-    const std::string name = to_identifier(is_one ? plans[0].name : options.name), source = plan_source(planned);
+void write_library(const BuiltPrograms &programs, const BuildOptions &options, const KernelObjects &objects, const ObjectCache &cache,
+                   const std::function<void(std::vector<fs::path> files)> &made) {
+    const bool is_one = !options.is_collection && programs.size() == 1;
+    const std::string name = to_identifier(is_one ? programs[0][0].main.plan.name : options.name), source = plan_source(programs);
     const SignalsHeld signals; // an interrupted build leaves no part of a library
     const WorkFolder work(options.output_folder);
     std::vector<std::string> outputs{name + ".h", name + ".plan.c", name + ".json", "lib" + name + ".a"};
-    write_file(work / outputs[0], plan_header(name, plans, described_targets(options.target)));
+    write_file(work / outputs[0], plan_header(name, programs, described_targets(options.target)));
     write_file(work / outputs[1], source);
-    write_file(work / outputs[2], plan_manifest(name, planned, objects.uses));
+    write_file(work / outputs[2], plan_manifest(name, programs, objects.uses));
     const fs::path archive = work / outputs[3];
     const std::string cached = archive_key(source, options, objects) + ".a";
     if (const auto content = cache.read(cached)) {

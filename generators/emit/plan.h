@@ -67,12 +67,7 @@ struct Plan {
     std::vector<PlanBuffer> buffers;
     std::vector<PlanStep> steps;
     int scalar_count = 0;
-    bool is_variant = false;        ///< a variant of the last plan before it that is no variant
-    bool is_prepare = false;        ///< the prepare program of the last plan before it that is no variant; is_variant is true, too
-    std::vector<int> cards;         ///< compute capabilities that run it; empty: all
-    Extent::Bindings values;        ///< of a variant: bindings in which these symbols have these values run it; empty: all
     bool require_libraries = false; ///< bind fails if a library refuses a matmul
-    std::string cpu;                ///< of a variant for some CPUs: the target as the user wrote it; empty: the first target
 };
 
 /// The call order of each kernel, by name of its sub-program.

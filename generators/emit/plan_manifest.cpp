@@ -2,6 +2,7 @@
 #include "ir/text.h"
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <ranges>
 
 namespace scalide {
 
@@ -79,8 +80,10 @@ Json steps_of(const Plan &plan) {
     return rows;
 }
 
-Json program_of(const PlannedProgram &program, const std::map<std::string, std::vector<CardUse>> &uses) {
-    const Plan &plan = program.plan;
+using Uses = std::map<std::string, std::vector<CardUse>>;
+
+Json program_of(const BuiltForm &built, const Uses &uses) {
+    const Plan &plan = built.plan;
     Json manifest{{"name", plan.name},
                   {"device", device_name(plan.device)},
                   {"target", plan.target},
@@ -104,40 +107,44 @@ Json program_of(const PlannedProgram &program, const std::map<std::string, std::
     }
     manifest["buffers"] = buffers_of(plan);
     manifest["steps"] = steps_of(plan);
-    for (const auto &[kernel, symbol] : program.kernel_symbols) {
-        const Program &text = program.fused.program(kernel);
+    for (const auto &[name, kernel] : built.kernels) {
+        const Program &text = built.kernel(name);
         manifest["kernels"].push_back(
-            {{"name", kernel}, {"kind", text.attributes.at("kind").word}, {"symbol", symbol}, {"text", to_string(canonical(text))}});
-        const auto used = uses.find(symbol);
+            {{"name", name}, {"kind", text.attributes.at("kind").word}, {"symbol", kernel.symbol}, {"text", to_string(canonical(text))}});
+        const auto used = uses.find(kernel.symbol);
         if (used != uses.end() && !used->second.empty()) manifest["kernels"].back()["launches"] = to_json(used->second);
     }
     return manifest;
 }
 
-/// Returns the program for a CPU: `main` for the first target, else the first of its variants that is for the CPU. Forms for values follow
-/// it.
-Json &program_for_cpu(Json &main, const std::string &cpu) {
-    if (cpu.empty()) return main;
-    return *std::ranges::find_if(main["variants"], [&](const Json &variant) { return variant.value("cpu", "") == cpu; });
+/// Returns the entry of a form of a machine, with its condition.
+Json form_of(const MachineForms<BuiltForm> &machine, const BuiltForm &built, const Uses &uses) {
+    Json row = program_of(built, uses);
+    if (!built.form.when.cards.empty()) row["cards"] = built.form.when.cards;
+    if (!built.form.when.values.empty()) row["values"] = built.form.when.values;
+    if (!machine.cpu.empty()) row["cpu"] = machine.cpu;
+    return row;
+}
+
+/// Returns the entry of a program. Its variants are for some GPUs or values of symbols, and for other CPUs.
+Json machines_of(const ProgramForms<BuiltForm> &machines, const Uses &uses) {
+    Json program = form_of(machines[0], machines[0].main, uses);
+    for (const BuiltForm &variant : machines[0].variants) program["variants"].push_back(form_of(machines[0], variant, uses));
+    if (machines[0].prepare) program["prepare"] = form_of(machines[0], *machines[0].prepare, uses);
+    for (const MachineForms<BuiltForm> &machine : machines | std::views::drop(1)) {
+        Json main = form_of(machine, machine.main, uses);
+        if (machine.prepare) main["prepare"] = form_of(machine, *machine.prepare, uses);
+        program["variants"].push_back(std::move(main));
+        for (const BuiltForm &variant : machine.variants) program["variants"].push_back(form_of(machine, variant, uses));
+    }
+    return program;
 }
 
 } // namespace
 
-std::string plan_manifest(const std::string &library, const std::vector<PlannedProgram> &programs,
-                          const std::map<std::string, std::vector<CardUse>> &uses) {
+std::string plan_manifest(const std::string &library, const BuiltPrograms &programs, const Uses &uses) {
     Json manifest{{"format", 1}, {"name", library}, {"programs", Json::array()}};
-    for (const PlannedProgram &program : programs) {
-        Json row = program_of(program, uses);
-        if (!program.plan.cards.empty()) row["cards"] = program.plan.cards;
-        if (!program.plan.values.empty()) row["values"] = program.plan.values;
-        if (!program.plan.cpu.empty()) row["cpu"] = program.plan.cpu;
-        if (program.plan.is_prepare) {
-            program_for_cpu(manifest["programs"].back(), program.plan.cpu)["prepare"] = std::move(row);
-            continue;
-        }
-        Json &rows = program.plan.is_variant ? manifest["programs"].back()["variants"] : manifest["programs"];
-        rows.push_back(std::move(row));
-    }
+    for (const ProgramForms<BuiltForm> &machines : programs) manifest["programs"].push_back(machines_of(machines, uses));
     return manifest.dump(1) + "\n";
 }
 

@@ -8,7 +8,6 @@
 #include <map>
 #include <ranges>
 #include <set>
-#include <span>
 
 namespace scalide {
 
@@ -80,8 +79,8 @@ std::string matmul_row(const PlanMatmul &matmul, ExtentTables &extents) {
                        form.rhs.k_contiguous, extents.shape(sizes));
 }
 
-std::string steps_text(const PlannedProgram &program, const std::string &prefix, ExtentTables &extents) {
-    const Plan &plan = program.plan;
+std::string steps_text(const BuiltForm &built, const std::string &prefix, ExtentTables &extents) {
+    const Plan &plan = built.plan;
     std::string operands, steps;
     for (size_t s = 0; s < plan.steps.size(); s++) {
         std::string rows;
@@ -94,46 +93,56 @@ std::string steps_text(const PlannedProgram &program, const std::string &prefix,
         const auto &matmul = plan.steps[s].matmul;
         if (matmul) operands += table("scalide_matmul", fmt::format("{}matmul{}", prefix, s), matmul_row(*matmul, extents));
         steps += fmt::format("    {{{}, {}_argv, {}operands{}, {}, {}}},\n", to_c_string(plan.steps[s].kernel),
-                             program.kernel_symbols.at(plan.steps[s].kernel), prefix, s, plan.steps[s].operands.size(),
+                             built.symbol(plan.steps[s].kernel), prefix, s, plan.steps[s].operands.size(),
                              matmul ? fmt::format("{}matmul{}", prefix, s) : "0");
     }
     return operands + table("scalide_step", prefix + "steps", steps);
 }
 
-/// Returns the prefix of the table names of a plan.
-std::string prefix_of(const Plan &plan) {
-    std::string prefix = to_identifier(plan.name) + "_";
-    if (!plan.cpu.empty()) prefix += "on_" + to_identifier(plan.cpu) + "_";
-    if (plan.is_prepare) return prefix + "prepare_";
-    if (plan.is_variant && !plan.cards.empty()) prefix += "on_" + std::to_string(plan.cards[0]) + "_";
-    for (const auto &[symbol, value] : plan.values) prefix += fmt::format("with_{}_{}_", to_identifier(symbol), value);
+using Machine = MachineForms<BuiltForm>;
+
+/// Returns the prefix of the table names of a main program.
+std::string prefix_of(const Machine &machine) {
+    const std::string prefix = to_identifier(machine.main.plan.name) + "_";
+    return machine.cpu.empty() ? prefix : prefix + "on_" + to_identifier(machine.cpu) + "_";
+}
+
+/// Returns the prefix of the table names of a variant.
+std::string prefix_of(const Machine &machine, const BuiltForm &variant) {
+    const FormCondition &when = variant.form.when;
+    std::string prefix = prefix_of(machine);
+    if (!when.cards.empty()) prefix += "on_" + std::to_string(when.cards[0]) + "_";
+    for (const auto &[symbol, value] : when.values) prefix += fmt::format("with_{}_{}_", to_identifier(symbol), value);
     return prefix;
 }
 
-/// Returns the entry of a variant for a compute capability, or for some CPUs if it is 0.
-std::string machine_row(const Plan &plan, int card) {
-    return fmt::format("    {{{}, {}, 0, {{0}}, {{0}}}},\n", card, plan.is_variant ? "&" + prefix_of(plan) + "plan" : "0");
-}
+std::string prefix_of_prepare(const Machine &machine) { return prefix_of(machine) + "prepare_"; }
+
+/// Returns the entry of a program for a compute capability, or for some CPUs if it is 0. `address`: of the program, a C expression.
+std::string machine_row(const std::string &address, int card) { return fmt::format("    {{{}, {}, 0, {{0}}, {{0}}}},\n", card, address); }
 
 /// Returns the entry of a variant for values of symbols.
-std::string form_row(const Plan &plan) {
+std::string values_row(const Machine &machine, const BuiltForm &variant) {
+    const std::vector<Symbol> &known = variant.plan.symbols;
+    const Extent::Bindings &when = variant.form.when.values;
     std::string symbols, values;
-    for (const auto &[name, value] : plan.values) {
-        symbols += std::to_string(std::ranges::find(plan.symbols, name, &Symbol::name) - plan.symbols.begin()) + ", ";
+    for (const auto &[name, value] : when) {
+        symbols += std::to_string(std::ranges::find(known, name, &Symbol::name) - known.begin()) + ", ";
         values += std::to_string(value) + ", ";
     }
-    return fmt::format("    {{0, &{}plan, {}, {{{}}}, {{{}}}}},\n", prefix_of(plan), plan.values.size(), symbols, values);
+    return fmt::format("    {{0, &{}plan, {}, {{{}}}, {{{}}}}},\n", prefix_of(machine, variant), when.size(), symbols, values);
 }
 
-/// Returns the entries of the variants of programs[0], which are all for the same CPUs: by compute capability, then for values of symbols.
-std::vector<std::string> variant_rows(std::span<const PlannedProgram> programs) {
+/// Returns the entries of the variants of a machine: by compute capability, then for values of symbols.
+std::vector<std::string> variant_rows(const Machine &machine) {
     std::map<int, std::string> by_card;
-    for (const PlannedProgram &program : programs)
-        for (const int card : program.plan.cards) by_card[card] = machine_row(program.plan, card);
+    for (const int card : machine.main.form.when.cards) by_card[card] = machine_row("0", card);
+    for (const BuiltForm &variant : machine.variants)
+        for (const int card : variant.form.when.cards) by_card[card] = machine_row("&" + prefix_of(machine, variant) + "plan", card);
     std::vector<std::string> rows;
     for (const auto &[card, row] : by_card) rows.push_back(row);
-    for (const PlannedProgram &program : programs)
-        if (!program.plan.values.empty()) rows.push_back(form_row(program.plan));
+    for (const BuiltForm &variant : machine.variants)
+        if (!variant.form.when.values.empty()) rows.push_back(values_row(machine, variant));
     return rows;
 }
 
@@ -176,13 +185,12 @@ std::string requirement_rows(const Plan &plan, ExtentTables &extents) {
 }
 
 /// `prepare` is the C expression for the address of the prepare program.
-std::string program_text(const PlannedProgram &program, size_t variant_count, const std::string &prepare) {
-    const Plan &plan = program.plan;
-    const std::string prefix = prefix_of(plan);
+std::string program_text(const BuiltForm &built, const std::string &prefix, size_t variant_count, const std::string &prepare) {
+    const Plan &plan = built.plan;
     ExtentTables extents(prefix, plan.symbols);
     const std::string symbols = symbol_rows(plan), arguments = argument_rows(plan), buffers = buffer_rows(plan, extents),
                       requirements = requirement_rows(plan, extents);
-    const std::string steps = steps_text(program, prefix, extents);
+    const std::string steps = steps_text(built, prefix, extents);
     const auto pointer = [&](size_t count, const char *table) { return count ? prefix + table : "0"; };
     const std::string numbers = fmt::format("{}, {}, {}, {}, {}", plan.symbols.size(), plan.arguments.size(), plan.buffers.size(),
                                             plan.steps.size(), plan.scalar_count);
@@ -200,47 +208,43 @@ std::string program_text(const PlannedProgram &program, size_t variant_count, co
                pointer(plan.requirements.size(), "requirements"), prepare, signature_of(plan), plan.require_libraries);
 }
 
-/// Returns the text of a program and its variants for the same CPUs. The prepare program and variants are written first, because the
-/// program's tables refer to them. `others`: the variants for other CPUs.
-std::string family_text(std::span<const PlannedProgram> programs, const std::vector<std::string> &others) {
-    std::string text;
-    std::vector<std::string> variants = variant_rows(programs);
+/// Returns the text of the forms for a machine. The prepare program and the variants are written first, because the tables of the main
+/// program refer to them. `others`: the entries of the variants for other CPUs.
+std::string machine_text(const Machine &machine, const std::vector<std::string> &others) {
+    std::string text, prepare = "0";
+    std::vector<std::string> variants = variant_rows(machine);
     variants.insert(variants.end(), others.begin(), others.end());
-    std::string prepare = "0";
-    for (const PlannedProgram &program : programs) {
-        if (!program.plan.is_prepare) continue;
-        text += program_text(program, 0, "0");
-        prepare = "&" + prefix_of(program.plan) + "plan";
+    if (machine.prepare) {
+        text += program_text(*machine.prepare, prefix_of_prepare(machine), 0, "0");
+        prepare = "&" + prefix_of_prepare(machine) + "plan";
     }
-    for (const PlannedProgram &program : programs.subspan(1))
-        if (!program.plan.is_prepare) text += program_text(program, 0, prepare);
-    return text + table("scalide_variant", prefix_of(programs[0].plan) + "variants", fmt::format("{}", fmt::join(variants, ""))) +
-           program_text(programs[0], variants.size(), prepare);
+    for (const BuiltForm &variant : machine.variants) text += program_text(variant, prefix_of(machine, variant), 0, prepare);
+    const std::string prefix = prefix_of(machine);
+    return text + table("scalide_variant", prefix + "variants", fmt::format("{}", fmt::join(variants, ""))) +
+           program_text(machine.main, prefix, variants.size(), prepare);
 }
 
-/// Splits the programs where `is_same` differs from the program before.
-template<typename Same>
-std::vector<std::span<const PlannedProgram>> split(std::span<const PlannedProgram> programs, Same is_same) {
-    std::vector<std::span<const PlannedProgram>> parts;
-    for (size_t first = 0, end = 0; first < programs.size(); first = end) {
-        while (++end < programs.size() && is_same(programs[end - 1].plan, programs[end].plan)) {
-        }
-        parts.push_back(programs.subspan(first, end - first));
-    }
-    return parts;
-}
-
-/// Returns the text of a program with the variants for all CPUs.
-std::string machines_text(std::span<const PlannedProgram> programs) {
-    const auto families = split(programs, [](const Plan &before, const Plan &plan) { return before.cpu == plan.cpu; });
+/// Returns the text of a program for all machines.
+std::string machines_text(const ProgramForms<BuiltForm> &machines) {
     std::string text;
     std::vector<std::string> others;
-    for (const auto &family : families | std::views::drop(1)) {
-        text += family_text(family, {});
-        others.push_back(machine_row(family[0].plan, 0));
+    for (const Machine &machine : machines | std::views::drop(1)) {
+        text += machine_text(machine, {});
+        others.push_back(machine_row("&" + prefix_of(machine) + "plan", 0));
     }
-    return text + family_text(families[0], others) +
-           fmt::format("\nconst scalide_program *{0}program(void) {{ return &{0}plan; }}\n", prefix_of(programs[0].plan));
+    return text + machine_text(machines[0], others) +
+           fmt::format("\nconst scalide_program *{0}program(void) {{ return &{0}plan; }}\n", prefix_of(machines[0]));
+}
+
+/// Returns the prefixes of all forms of a program.
+std::vector<std::string> prefixes_of(const ProgramForms<BuiltForm> &machines) {
+    std::vector<std::string> prefixes;
+    for (const Machine &machine : machines) {
+        prefixes.push_back(prefix_of(machine));
+        for (const BuiltForm &variant : machine.variants) prefixes.push_back(prefix_of(machine, variant));
+        if (machine.prepare) prefixes.push_back(prefix_of_prepare(machine));
+    }
+    return prefixes;
 }
 
 } // namespace
@@ -249,25 +253,28 @@ std::string short_location(const Location &location) {
     return location.line == 0 ? "" : fmt::format("{}:{}", std::filesystem::path(location.file).filename().string(), location.line);
 }
 
-void check_identifiers(const std::vector<Plan> &plans) {
+void check_identifiers(const BuiltPrograms &programs) {
     std::map<std::string, std::string> known;
-    for (const Plan &plan : plans) {
-        const auto [other, is_new] = known.emplace(upper(prefix_of(plan)), plan.name); // prefixes of enumerators, which are in capitals
-        if (is_new) continue;
-        const std::string got = name_to_string(other->second) + " and " + name_to_string(plan.name);
-        throw UserError(statement({}, "programs " + got + " of one library have the same C name, " + to_identifier(plan.name),
-                                  "Rename one. The names must differ in more than capital letters"));
+    for (const ProgramForms<BuiltForm> &machines : programs) {
+        const std::string &name = machines[0].main.plan.name;
+        for (const std::string &prefix : prefixes_of(machines)) {
+            const auto [other, is_new] = known.emplace(upper(prefix), name); // prefixes of enumerators, which are in capitals
+            if (is_new) continue;
+            const std::string got = name_to_string(other->second) + " and " + name_to_string(name);
+            throw UserError(statement({}, "programs " + got + " of one library have the same C name, " + to_identifier(name),
+                                      "Rename one. The names must differ in more than capital letters"));
+        }
     }
 }
 
-std::string plan_source(const std::vector<PlannedProgram> &programs) {
-    std::set<std::string> kernels;
-    for (const PlannedProgram &program : programs)
-        for (const auto &[kernel, symbol] : program.kernel_symbols) kernels.insert(symbol);
+std::string plan_source(const BuiltPrograms &programs) {
+    std::set<std::string> symbols;
+    each_built(programs, [&](const BuiltForm &built) {
+        for (const auto &[name, kernel] : built.kernels) symbols.insert(kernel.symbol);
+    });
     std::string text = "/* Generated by scalide build. */\n#include \"scalide/plan.h\"\n\n";
-    for (const std::string &kernel : kernels) text += fmt::format("int {}_argv(void **args);\n", kernel);
-    for (const auto &program : split(programs, [](const Plan &, const Plan &plan) { return plan.is_variant; }))
-        text += "\n" + machines_text(program);
+    for (const std::string &symbol : symbols) text += fmt::format("int {}_argv(void **args);\n", symbol);
+    for (const ProgramForms<BuiltForm> &machines : programs) text += "\n" + machines_text(machines);
     return text;
 }
 

@@ -4,10 +4,7 @@
 #include "lower/finish/device_forms.h"
 #include "lower/finish/hidden_conditions.h"
 #include "lower/formats/formats.h"
-#include "lower/shapes/axes.h"
-#include "lower/shapes/loop_shapes.h"
-#include "lower/shapes/rows.h"
-#include "lower/shapes/whole_reductions.h"
+#include "lower/shapes/kernel_passes.h"
 #include "lower/values/kinds.h"
 #include "lower/values/outputs.h"
 #include "lower/values/shared.h"
@@ -58,11 +55,7 @@ LoweredKernel begin(const Program &program, const Halide::Target &target) {
     kernel.kind = program.attributes.at("kind").word;
     kernel.reads_strides = goes_over_rows(program, target);
     kernel.has_device_arithmetic = target.has_feature(Halide::Target::CUDA) && !has_exact_arithmetic(program);
-    if (kernel.kind == "row") {
-        kernel.program = reduce_columns_first(merge_rows(merge_axes(program)));
-    } else {
-        kernel.program = merge_axes(take_loop_shapes(program));
-    }
+    kernel.program = shape_kernel(program);
     for (const Symbol &symbol : program.symbols) {
         kernel.symbols.emplace(symbol.name, Halide::Param<int>("symbol_" + symbol.name));
     }

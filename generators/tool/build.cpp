@@ -1,6 +1,7 @@
 #include "emit/kernel_target.h"
 #include "emit/library.h"
 #include "ir/text.h"
+#include "lower/shapes/kernel_passes.h"
 #include "rulebook/nearest.h"
 #include "tool/build_report.h"
 #include "tool/common.h"
@@ -35,19 +36,15 @@ struct BuildCommand {
     bool verbose = false, full_report = false;
 
     void check_dumps() const {
-        for (const std::string &pass : dumps) {
-            const std::vector<std::string> &names = pass_names();
-            if (std::find(names.begin(), names.end(), pass) == names.end()) {
-                throw UserError(unknown_name({}, "pass", pass, suggestion(pass, names)));
-            }
-        }
+        std::vector<std::string> names = pass_names();
+        names.insert(names.end(), kernel_pass_names().begin(), kernel_pass_names().end());
+        for (const std::string &pass : dumps)
+            if (std::ranges::find(names, pass) == names.end()) throw UserError(unknown_name({}, "pass", pass, suggestion(pass, names)));
     }
 
     void dump(const std::string &pass, const Program &after) const {
-        if (std::find(dumps.begin(), dumps.end(), pass) == dumps.end()) return;
-        const std::vector<std::string> &names = pass_names();
-        const bool has_formats = std::ranges::find(names, pass) >= std::ranges::find(names, "assign_numerics");
-        fmt::print("# after {}\n{}", pass, to_string(has_formats ? with_named_saturation(after) : after));
+        if (std::ranges::find(dumps, pass) == dumps.end()) return;
+        fmt::print("# after {}\n{}", pass, to_string(has_formats(pass) ? with_named_saturation(after) : after));
     }
 
     // Overwrites one line on a terminal. With -v, prints one line per kernel.

@@ -29,16 +29,25 @@ std::vector<Use> by_card(const std::vector<CardUse> &launches) {
     return rows;
 }
 
-/// Returns the prefix of a plan's kernels: the program if there are several, and the compute capabilities, CPU or values of a variant.
-std::string name_of(const BuildReport &report, size_t plan) {
-    const bool is_one = std::ranges::count(report.plans, false, &Plan::is_variant) == 1;
-    std::string name = is_one ? "" : name_to_string(report.fused[plan].name) + ".";
-    const Plan &variant = report.plans[plan];
-    if (!variant.cpu.empty()) name += variant.cpu + ".";
-    if (variant.is_prepare) return name + "prepare.";
-    if (!variant.cards.empty() && variant.is_variant) name += fmt::format("sm_{}.", fmt::join(variant.cards, ",sm_"));
-    for (const auto &[symbol, value] : variant.values) name += fmt::format("{}={}.", symbol, value);
-    return name;
+/// A form of a program of the report, with the prefix of the names of its kernels.
+struct NamedForm {
+    std::string prefix; ///< the program if there are several, and the CPU or the condition of a variant
+    const BuiltForm &built;
+    bool is_main; ///< the main program for the first target
+};
+
+std::vector<NamedForm> forms_of(const BuildReport &report) {
+    std::vector<NamedForm> forms;
+    for (const ProgramForms<BuiltForm> &machines : report.programs) {
+        const std::string name = report.programs.size() == 1 ? "" : name_to_string(machines[0].main.form.program.name) + ".";
+        for (const MachineForms<BuiltForm> &machine : machines) {
+            const std::string prefix = machine.cpu.empty() ? name : name + machine.cpu + ".";
+            forms.push_back({prefix, machine.main, machine.cpu.empty()});
+            for (const BuiltForm &variant : machine.variants) forms.push_back({prefix + prefix_of(variant.form.when), variant, false});
+            if (machine.prepare) forms.push_back({prefix + "prepare.", *machine.prepare, false});
+        }
+    }
+    return forms;
 }
 
 /// A generated kernel. Equal kernels of several programs share one entry, which has the name of the first.
@@ -58,20 +67,20 @@ void drop_unused(Kernel &kernel) {
 std::vector<Kernel> kernels_of(const BuildReport &report) {
     std::vector<Kernel> kernels;
     std::map<std::string, size_t> known;
-    for (size_t p = 0; p < report.plans.size(); p++) {
-        const std::string program = name_of(report, p);
-        for (const PlanStep &step : report.plans[p].steps) {
-            const std::string &symbol = report.symbols[p].at(step.kernel);
+    for (const auto &[prefix, built, is_main] : forms_of(report)) {
+        const std::vector<int> &cards = built.form.when.cards;
+        for (const PlanStep &step : built.plan.steps) {
+            const std::string &symbol = built.symbol(step.kernel);
             const auto [place, is_new] = known.emplace(symbol, kernels.size());
             if (is_new) {
                 const auto uses = report.uses.find(symbol);
-                kernels.push_back({program + step.kernel, report.fused[p].program(step.kernel).attributes.at("kind").word, 0,
+                kernels.push_back({prefix + step.kernel, built.kernel(step.kernel).attributes.at("kind").word, 0,
                                    by_card(uses == report.uses.end() ? std::vector<CardUse>() : uses->second)});
             }
             Kernel &kernel = kernels[place->second];
             kernel.steps++;
-            kernel.runs_everywhere |= report.plans[p].cards.empty();
-            kernel.cards.insert(report.plans[p].cards.begin(), report.plans[p].cards.end());
+            kernel.runs_everywhere |= cards.empty();
+            kernel.cards.insert(cards.begin(), cards.end());
         }
     }
     std::ranges::for_each(kernels, drop_unused);
@@ -81,14 +90,14 @@ std::vector<Kernel> kernels_of(const BuildReport &report) {
 /// Returns a line for each packed constant that kernels read, such as "packed once: w.panels: bf16[2, 64, 64, 2]".
 std::set<std::string> packed_constants(const BuildReport &report) {
     std::set<std::string> lines;
-    for (size_t p = 0; p < report.fused.size(); p++) {
-        const Program &program = report.fused[p];
+    each_built(report.programs, [&](const BuiltForm &built) {
+        const Program &program = built.form.program;
         for (const Node &call : program.nodes) {
-            if (!program.program(call.attributes.at("program").word).attributes.contains(panels_attribute)) continue;
+            if (!built.kernel(call.attributes.at("program").word).attributes.contains(panels_attribute)) continue;
             const Value &panels = program.values[size_t(call.operands.back())];
             lines.insert(fmt::format("packed once: {}: {}\n", panels.name, to_string(panels.type)));
         }
-    }
+    });
     return lines;
 }
 
@@ -102,20 +111,19 @@ struct Product {
 std::vector<Product> products_of(const BuildReport &report, const TargetFacts &facts) {
     std::vector<Product> products;
     if (facts.products.empty()) return products;
-    for (size_t p = 0; p < report.plans.size(); p++) {
-        const std::string program = name_of(report, p);
-        for (size_t s = 0; s < report.plans[p].steps.size(); s++) {
-            const Program &kernel = report.fused[p].program(report.plans[p].steps[s].kernel);
+    for (const auto &[prefix, built, is_main] : forms_of(report)) {
+        for (size_t s = 0; s < built.plan.steps.size(); s++) {
+            const Program &kernel = built.kernel(built.plan.steps[s].kernel);
             const auto dot = std::ranges::find(kernel.nodes, "dot_general", &Node::op);
             if (dot == kernel.nodes.end()) continue;
-            const auto call = std::ranges::find_if(report.fused[p].nodes, [&](const Node &node) {
+            const auto call = std::ranges::find_if(built.form.program.nodes, [&](const Node &node) {
                 const auto called = node.attributes.find("program");
                 return called != node.attributes.end() && called->second.word == kernel.name;
             });
             const auto library = kernel.attributes.find("library");
             const bool is_call = library != kernel.attributes.end();
-            products.push_back({fmt::format("step {} ({}{})", s, program, kernel.name), is_call ? library->second.word : "",
-                                is_call ? "" : why_no_library(kernel, *dot, facts), call->location, report.plans[p].require_libraries});
+            products.push_back({fmt::format("step {} ({}{})", s, prefix, kernel.name), is_call ? library->second.word : "",
+                                is_call ? "" : why_no_library(kernel, *dot, facts), call->location, built.plan.require_libraries});
         }
     }
     return products;
@@ -196,9 +204,9 @@ std::string copies_of(const BuildReport &report) {
 /// Returns the low-precision share of the bytes of floats that kernels write, in percent.
 double narrow_share(const BuildReport &report) {
     double all = 0, narrow = 0;
-    for (size_t i = 0; i < report.plans.size(); i++) {
-        if (report.plans[i].is_variant) continue;
-        for (const auto &[dtype, bytes] : bytes_written(report.fused[i])) {
+    for (const NamedForm &form : forms_of(report)) {
+        if (!form.is_main) continue;
+        for (const auto &[dtype, bytes] : bytes_written(form.built.form.program)) {
             all += bytes;
             if (size_of(dtype) < 4) narrow += bytes;
         }
@@ -209,7 +217,7 @@ double narrow_share(const BuildReport &report) {
 } // namespace
 
 std::string numerics_line(const BuildReport &report) {
-    std::string line = report.plans[0].numerics + ": ";
+    std::string line = report.main().plan.numerics + ": ";
     if (report.products.products > 0)
         line += products_by_format(report.products) + scaling_of(report.products) + blocks_of(report.products) + kept_by(report.products) +
                 "; ";

@@ -19,7 +19,7 @@ BuildReport build_shared(const Program &program, const Rulebook &rulebook, Build
 
 CompiledProgram::CompiledProgram(const Program &program, const Rulebook &rulebook, BuildOptions build, const std::string &home)
     : work(std::filesystem::temp_directory_path() / "scalide-run"),
-      report(build_shared(program, rulebook, std::move(build), work.path(), home)), library(report.files.back(), report.plans[0].name) {}
+      report(build_shared(program, rulebook, std::move(build), work.path(), home)), library(report.files.back(), report.main().plan.name) {}
 
 HostArray CompiledProgram::find(const std::string &name, const ArrayFile &arrays) const {
     const auto argument = std::ranges::find(plan().arguments, name, &PlanArgument::name);

@@ -11,7 +11,7 @@ struct CompiledProgram {
     /// `build` has policy, cache and target; `home` is the option --home.
     CompiledProgram(const Program &program, const Rulebook &rulebook, BuildOptions build, const std::string &home);
 
-    const Plan &plan() const { return report.plans[0]; }
+    const Plan &plan() const { return report.main().plan; }
     /// Returns the array of an argument from a file. State of a policy that the file does not have begins with its initial value.
     HostArray find(const std::string &name, const ArrayFile &arrays) const;
 

@@ -84,7 +84,8 @@ struct ConvertCommand {
     void run() const {
         const Rulebook rulebook = program.load_rulebook();
         const Program source = program.load_program(rulebook);
-        const Program wanted = to_formats(source, rulebook, program.load_numerics());
+        const CompileOptions options{program.load_numerics(), {}, {}, false};
+        const Program wanted = run_passes(source, rulebook, options, Stage::formats).forms.main.program;
         Checkpoint checkpoint(input);
         std::map<std::string, std::string> sources = sources_of(checkpoint);
         check_omitted(wanted);

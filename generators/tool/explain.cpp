@@ -185,8 +185,8 @@ void add_explain(CLI::App &app) {
     explain->callback([command] {
         const Rulebook rulebook = command->program.load_rulebook();
         const Program program = command->program.load_program(rulebook);
-        PolicyDecisions decisions;
-        to_formats(program, rulebook, command->program.load_numerics(), &decisions);
+        const CompileOptions options{command->program.load_numerics(), {}, {}, false, true};
+        const PolicyDecisions decisions = run_passes(program, rulebook, options, Stage::formats).notes.decisions;
         if (command->matmuls) {
             command->json ? print_json(decisions.matmuls) : print_matmuls(decisions.matmuls);
         } else {

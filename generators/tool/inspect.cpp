@@ -2,9 +2,6 @@
 #include "ir/words.h"
 #include "tool/common.h"
 #include "tool/tables.h"
-#include "transforms/constants/split_constants.h"
-#include "transforms/fusion/copied_arguments.h"
-#include "transforms/numerics/numerics_report.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -43,24 +40,19 @@ struct InspectCommand {
         const Rulebook rulebook = program.load_rulebook();
         const TargetFacts facts = target_facts(build);
         const Program loaded = program.load_program(rulebook);
-        FusionReport report;
-        CompileOptions options{program.load_numerics(), facts, {}, &report, nullptr, build.checks_types};
+        CompileOptions options{program.load_numerics(), facts, {}, build.checks_types, true, true};
         PassCosts measured;
         if (costs) {
             PassCosts::print_head();
             measured.add("", loaded);
         }
-        std::vector<PartialUpdate> updates;
-        options.after_pass = [&](const std::string &pass, const Program &made) {
-            if (costs) measured.add(pass, made);
-            if (pass == "simplify") updates = partial_updates(made);
-        };
-        const Program fused = to_kernels(split_constants(to_base_operators(loaded, rulebook, options)).main, rulebook, options);
+        if (costs) options.after_pass = [&](const std::string &pass, const Program &made) { measured.add(pass, made); };
+        const Compiled compiled = run_passes(loaded, rulebook, options, Stage::kernels);
         if (costs) return;
-        print(report);
-        print(copied_arguments(fused, updates));
-        print_bytes(fused);
-        print_bits(fused);
+        print(compiled.notes.fusion);
+        print(compiled.notes.copied);
+        print_bytes(compiled.forms.main.program);
+        print_bits(compiled.forms.main.program);
     }
 
     /// Prints whether results may differ in bits between runs, and for which matmuls.

@@ -68,15 +68,10 @@ struct RunCommand {
         const Mode how = mode == "real" ? Mode::real : Mode::stored;
         if (check_finite && how == Mode::real)
             throw UserError({Location(), "--check-finite", "needs '--interpret stored' or compiled kernels", "--interpret real", ""});
-        Program program_to_run;
         const Policy policy = how == Mode::real ? Policy() : program.load_numerics();
-        const std::string last = how == Mode::real ? "inline_calls" : check || check_finite ? "place_stores" : "fuse";
-        compile(loaded, rulebook,
-                {policy, target_facts(build),
-                 [&](const std::string &pass, const Program &after) {
-                     if (pass == last) program_to_run = after;
-                 },
-                 nullptr, nullptr, build.checks_types});
+        const Stage last = how == Mode::real ? Stage::calls : check || check_finite ? Stage::stores : Stage::kernels;
+        const CompileOptions options{policy, target_facts(build), {}, build.checks_types};
+        const Program program_to_run = run_passes(loaded, rulebook, options, last).forms.main.program;
         std::vector<Array> inputs_in_order;
         for (const Argument &argument : program_to_run.arguments) {
             inputs_in_order.push_back(argument_tensor(arrays, program_to_run, argument, how));

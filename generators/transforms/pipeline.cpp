@@ -1,6 +1,10 @@
 #include "transforms/pipeline.h"
 #include "ir/verify.h"
+#include "transforms/constants/split_constants.h"
+#include "transforms/forms/cards.h"
+#include "transforms/forms/value_forms.h"
 #include "transforms/fusion/fuse.h"
+#include "transforms/library/library_call.h"
 #include "transforms/spec/invariants.h"
 #include <algorithm>
 
@@ -38,53 +42,185 @@ struct Setting {
     const CompileOptions &options;
 };
 
+/// What passes work on.
+struct State {
+    Compiled compiled;
+    std::vector<PartialUpdate> updates; ///< of the user's program
+    Program base;                       ///< the main program at the end of Stage::constants; its forms are made from it again
+    Program &main() { return compiled.forms.main.program; }
+};
+
+/// Gives the forms for values the arguments and results of the main program, with symbols, because bind takes the same arrays for all
+/// forms. Their kernels keep numbers, so verify() does not accept the result.
+void take_interfaces(MachineForms<Form> &forms) {
+    for (Form &variant : forms.variants)
+        if (!variant.when.values.empty()) variant.program = with_interface_of(forms.main.program, std::move(variant.program)).value();
+}
+
+/// The programs that a pass made.
+using Made = std::vector<const Program *>;
+
+/// One of `rewrite` and `extend` is set.
 struct Pass {
     std::string_view name;
-    Program (*run)(const Program &program, const Setting &setting);
-    std::vector<Invariant> holds; ///< invariants of the result
+    Stage stage;
+    std::vector<Invariant> holds; ///< invariants of what it makes
+    /// Returns the main program that replaces `program`.
+    std::function<Program(const Program &program, const Setting &setting, State &state)> rewrite;
+    Made (*extend)(State &state, const Setting &setting) = nullptr; ///< makes other programs, too
+    bool is_always_checked = true;                                  ///< false: only with CompileOptions::checks_types
 };
 
 using enum Invariant;
 
-/// The passes that lead to base operators. An error after infer_types is the user's, so verify() then blames the program text.
-const std::vector<Pass> &passes() {
-    static const std::vector<Pass> passes = {
-        {"infer_types", [](const Program &p, const Setting &s) { return infer_types(p, s.rulebook); }, {typed}},
-        {"inline_calls", [](const Program &p, const Setting &s) { return inline_calls(p, s.rulebook); }, {typed, no_calls}},
-        {"simplify", [](const Program &p, const Setting &s) { return simplify(p, s.rulebook); }, {typed, no_calls}},
-        {"assign_numerics",
-         [](const Program &p, const Setting &s) {
-             check_arithmetic(p);
-             return assign_numerics(p, s.rulebook, s.options.policy, s.options.decisions);
-         },
-         {typed, no_calls, wide}},
-        {"simplify_2", [](const Program &p, const Setting &s) { return simplify(p, s.rulebook); }, {typed, no_calls, wide}},
+Program run_simplify(const Program &program, const Setting &setting, State &) { return simplify(program, setting.rulebook); }
+
+Program simplify_source(const Program &program, const Setting &setting, State &state) {
+    Program simple = simplify(program, setting.rulebook);
+    if (setting.options.takes_notes) state.updates = partial_updates(simple);
+    return simple;
+}
+
+Program assign_formats(const Program &program, const Setting &setting, State &state) {
+    check_arithmetic(program);
+    if (!setting.options.takes_notes) return assign_numerics(program, setting.rulebook, setting.options.policy);
+    Notes &notes = state.compiled.notes;
+    Program assigned = assign_numerics(program, setting.rulebook, setting.options.policy, &notes.decisions);
+    notes.formats = product_formats(assigned, setting.rulebook, notes.decisions);
+    return assigned;
+}
+
+Made split(State &state, const Setting &setting) {
+    MachineForms<Form> &forms = state.compiled.forms;
+    Made made{&forms.main.program};
+    if (setting.options.splits_constants) {
+        auto [main, prepare] = split_constants(forms.main.program);
+        forms.main.program = std::move(main);
+        if (prepare) made.push_back(&forms.prepare.emplace(Form{std::move(*prepare)}).program);
+    }
+    if (setting.options.takes_notes) state.compiled.notes.left_to_kernels = scales_left_to_kernels(state.main(), setting.options.facts);
+    forms.main.requirements = open_requirements(state.main());
+    state.base = state.main();
+    return made;
+}
+
+Program fuse_main(const Program &program, const Setting &setting, State &state) {
+    if (!setting.options.takes_notes) return form_kernels(program, setting.options.facts);
+    Notes &notes = state.compiled.notes;
+    state.compiled.forms.main.origins = origins_by_name(program); // kernels keep no names
+    Program fused = form_kernels(program, setting.options.facts, &notes.fusion);
+    notes.copied = copied_arguments(fused, state.updates);
+    return fused;
+}
+
+/// Returns the variants from number `first` on.
+Made variants_from(const State &state, size_t first) {
+    Made made;
+    const std::vector<Form> &variants = state.compiled.forms.variants;
+    for (size_t i = first; i < variants.size(); i++) made.push_back(&variants[i].program);
+    return made;
+}
+
+void add_variant(State &state, Program program, FormCondition when) {
+    MachineForms<Form> &forms = state.compiled.forms;
+    forms.variants.push_back({std::move(program), std::move(when), forms.main.requirements, forms.main.origins});
+}
+
+/// Kernels for GPUs have no forms for values, because the tiles of a kernel do not depend on the number of rows there. A matmul with one
+/// row or column is another sequence of base operators, so it is expanded again.
+Made add_value_forms(State &state, const Setting &setting) {
+    const size_t first = state.compiled.forms.variants.size();
+    const TargetFacts &facts = setting.options.facts;
+    if (facts.is_gpu) return {};
+    for (const Extent::Bindings &values : value_forms(state.base)) {
+        const Program special = simplify(expand(with_values(state.base, values), setting.rulebook, facts), setting.rulebook);
+        Program form = fuse(special, facts);
+        if (with_interface_of(state.main(), form)) add_variant(state, std::move(form), {{}, values});
+    }
+    return variants_from(state, first);
+}
+
+Made add_card_forms(State &state, const Setting &setting) {
+    const TargetFacts &facts = setting.options.facts;
+    const size_t first = state.compiled.forms.variants.size();
+    std::vector<int> others = facts.cards;
+    for (CardProgram &variant : fuse_for_cards(state.base, state.main(), facts)) {
+        for (const int card : variant.cards) std::erase(others, card);
+        add_variant(state, std::move(variant.fused), {std::move(variant.cards), {}});
+    }
+    const Made made = variants_from(state, first);
+    if (!made.empty()) state.compiled.forms.main.when.cards = std::move(others);
+    return made;
+}
+
+Made pack(State &state, const Setting &setting) {
+    MachineForms<Form> &forms = state.compiled.forms;
+    if (!forms.prepare || !setting.options.choose_panels) return {};
+    std::vector<Program *> programs{&forms.main.program};
+    for (Form &variant : forms.variants) programs.push_back(&variant.program);
+    pack_constants(programs, forms.prepare->program, setting.options.choose_panels);
+    return {programs.begin(), programs.end()};
+}
+
+Made fuse_prepare(State &state, const Setting &setting) {
+    std::optional<Form> &prepare = state.compiled.forms.prepare;
+    if (!prepare) return {};
+    prepare->requirements = open_requirements(prepare->program);
+    const Program shaped = run_fusion_passes(simplify(prepare->program, setting.rulebook), setting.options.facts);
+    prepare->origins = origins_by_name(shaped); // kernels keep no names
+    prepare->program = form_kernels(shaped, setting.options.facts);
+    return {&prepare->program};
+}
+
+/// Invariants of programs in base operators, and of calls of kernels.
+const std::vector<Invariant> base_program{typed, no_calls, wide, no_scaled, base}, kernel_program{no_scaled, kernels};
+
+std::vector<Pass> list_passes() {
+    std::vector<Pass> list{
+        {"infer_types", Stage::calls, {typed}, [](const Program &p, const Setting &s, State &) { return infer_types(p, s.rulebook); }},
+        {"inline_calls",
+         Stage::calls,
+         {typed, no_calls},
+         [](const Program &p, const Setting &s, State &) { return inline_calls(p, s.rulebook); }},
+        {"simplify", Stage::formats, {typed, no_calls}, simplify_source},
+        {"assign_numerics", Stage::formats, {typed, no_calls, wide}, assign_formats},
+        {"simplify_2", Stage::base, {typed, no_calls, wide}, run_simplify},
         {"propagate_scales",
-         [](const Program &p, const Setting &s) { return propagate_scales(p, s.rulebook, settings_of(p, s.options.policy)); },
-         {typed, no_calls, wide, no_scaled}},
-        {"expand",
-         [](const Program &p, const Setting &s) { return expand(p, s.rulebook, s.options.facts); },
-         {typed, no_calls, wide, no_scaled, base}},
-        {"simplify_3",
-         [](const Program &p, const Setting &s) { return simplify(p, s.rulebook); },
-         {typed, no_calls, wide, no_scaled, base}},
+         Stage::base,
+         {typed, no_calls, wide, no_scaled},
+         [](const Program &p, const Setting &s, State &) { return propagate_scales(p, s.rulebook, settings_of(p, s.options.policy)); }},
+        {"expand", Stage::base, base_program,
+         [](const Program &p, const Setting &s, State &) { return expand(p, s.rulebook, s.options.facts); }},
+        {"simplify_3", Stage::base, base_program, run_simplify},
+        {"split_constants", Stage::constants, base_program, {}, split},
     };
-    return passes;
+    // Kernels would violate the same invariants, and kernels are always checked. These checks take a seventh of the time of all passes.
+    for (const FusionPass &pass : fusion_passes())
+        list.push_back({pass.name, Stage::stores, base_program,
+                        [run = pass.run](const Program &p, const Setting &s, State &) { return run(p, s.options.facts); }, nullptr, false});
+    list.push_back({"fuse", Stage::kernels, kernel_program, fuse_main});
+    list.push_back({"card_forms", Stage::forms, kernel_program, {}, add_card_forms});
+    list.push_back({"value_forms", Stage::forms, kernel_program, {}, add_value_forms});
+    list.push_back({"pack_constants", Stage::forms, kernel_program, {}, pack});
+    list.push_back({"fuse_prepare", Stage::forms, kernel_program, {}, fuse_prepare});
+    return list;
 }
 
-/// Invariants after the passes of fusion, and after the last one.
-const std::vector<Invariant> shaped = {typed, no_calls, wide, no_scaled, base}, fused = {no_scaled, kernels};
-
-void check(const Program &program, const std::string &pass, const std::vector<Invariant> &holds, const Setting &setting) {
-    verify(program, pass == passes()[0].name ? "" : pass);
-    for (const Invariant invariant : holds)
-        if (invariant != typed || setting.options.checks_types) check_invariant(invariant, program, setting.rulebook, pass);
+const std::vector<Pass> &passes() {
+    static const std::vector<Pass> list = list_passes();
+    return list;
 }
 
-/// Checks the result of a pass, then calls `after_pass`.
-void finish(const Program &program, std::string_view pass, const std::vector<Invariant> &holds, const Setting &setting) {
-    check(program, std::string(pass), holds, setting);
-    if (setting.options.after_pass) setting.options.after_pass(std::string(pass), program);
+/// Checks a program that a pass made, then calls `after_pass`. An error after the first pass is the user's, so verify() then blames the
+/// text of the program.
+void finish(const Program &program, const Pass &pass, const Setting &setting) {
+    const std::string name(pass.name);
+    if (pass.is_always_checked || setting.options.checks_types) {
+        verify(program, &pass == &passes().front() ? "" : name);
+        for (const Invariant invariant : pass.holds)
+            if (invariant != typed || setting.options.checks_types) check_invariant(invariant, program, setting.rulebook, name);
+    }
+    if (setting.options.after_pass) setting.options.after_pass(name, program);
 }
 
 } // namespace
@@ -93,53 +229,41 @@ const std::vector<std::string> &pass_names() {
     static const std::vector<std::string> names = [] {
         std::vector<std::string> all;
         for (const Pass &pass : passes()) all.emplace_back(pass.name);
-        for (const FusionPass &pass : fusion_passes()) all.emplace_back(pass.name);
-        all.emplace_back("fuse");
         return all;
     }();
     return names;
 }
 
-Program to_formats(const Program &source, const Rulebook &rulebook, const Policy &policy, PolicyDecisions *decisions) {
-    CompileOptions options;
-    options.policy = policy;
-    options.decisions = decisions;
+bool has_formats(std::string_view name) {
+    const auto end = std::ranges::upper_bound(passes(), Stage::formats, {}, &Pass::stage); // the policy is applied at the end of the stage
+    return std::ranges::find(passes(), name, &Pass::name) >= end - 1;
+}
+
+Compiled run_passes(const Program &program, const Rulebook &rulebook, const CompileOptions &options, Stage last) {
     const Setting setting{rulebook, options};
-    Program program = source;
+    State state;
+    state.main() = program;
     for (const Pass &pass : passes()) {
-        program = pass.run(program, setting);
-        if (pass.name == "assign_numerics") break;
+        if (pass.stage > last) break;
+        Made made;
+        if (pass.rewrite) {
+            state.main() = pass.rewrite(state.main(), setting, state);
+            made = {&state.main()};
+        } else {
+            made = pass.extend(state, setting);
+        }
+        for (const Program *one : made) finish(*one, pass, setting);
     }
-    return program;
+    take_interfaces(state.compiled.forms);
+    return std::move(state.compiled);
 }
 
-Program to_base_operators(const Program &source, const Rulebook &rulebook, const CompileOptions &options) {
-    const Setting setting{rulebook, options};
-    Program program = source;
-    for (const Pass &pass : passes()) {
-        program = pass.run(program, setting);
-        finish(program, pass.name, pass.holds, setting);
-    }
-    return program;
+Program compile(const Program &program, const Rulebook &rulebook, const CompileOptions &options) {
+    return run_passes(program, rulebook, options, Stage::kernels).forms.main.program;
 }
 
-Program to_kernels(const Program &source, const Rulebook &rulebook, const CompileOptions &options) {
-    const Setting setting{rulebook, options};
-    Program program = source;
-    for (const FusionPass &pass : fusion_passes()) {
-        program = pass.run(program, options.facts);
-        // Kernels would violate the same invariants, and kernels are always checked. These seven checks take a seventh of the time of all
-        // passes.
-        if (options.checks_types) check(program, std::string(pass.name), shaped, setting);
-        if (options.after_pass) options.after_pass(std::string(pass.name), program);
-    }
-    program = form_kernels(program, options.facts, options.fusion);
-    finish(program, "fuse", fused, setting);
-    return program;
-}
-
-Program compile(const Program &source, const Rulebook &rulebook, const CompileOptions &options) {
-    return to_kernels(to_base_operators(source, rulebook, options), rulebook, options);
+Program to_base_operators(const Program &program, const Rulebook &rulebook, const CompileOptions &options) {
+    return run_passes(program, rulebook, options, Stage::base).forms.main.program;
 }
 
 } // namespace scalide

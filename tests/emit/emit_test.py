@@ -286,11 +286,13 @@ def dumps(printed):
 
 def dumps_can_be_built(scratch):
     """The pipeline run from any dump makes the same kernels. Numerics are decided by assign_numerics: later dumps are built as they are."""
-    names = passes(scratch)
+    every = passes(scratch)
+    names = every[: every.index("fuse") + 1]
     scratch.write("as_it_is.yaml", "policy: as_it_is\nrules: []\n")
     command = ("build", "scaled.scl", "--numerics", "scaled.yaml")
-    after = dumps(scratch.succeed(*command, *(word for name in names for word in ("--dump-after", name))))
-    assert list(after) == names, list(after)
+    after = dumps(scratch.succeed(*command, *(word for name in every for word in ("--dump-after", name))))
+    assert [name for name in after if name in names] == names, list(after)
+    assert {"take_loop_shapes", "merge_axes"} <= set(after) - set(names) <= set(every) - {"card_forms", "pack_constants", "fuse_prepare"}
     kernels = texts(manifest(scratch, ".", "step"))
     for i, name in enumerate(names):
         scratch.write("dump.scl", after[name])

@@ -203,7 +203,8 @@ private:
         options.jobs = 1;
         const BuildReport report = build_library({{program, ""}}, rulebook(), options);
         for (const auto &[kernel, uses] : report.uses)
-            for (const CardUse &use : uses) EXPECT_LE(use.shared_bytes, 48 << 10) << kernel << "\n" << to_string(report.fused[0]);
+            for (const CardUse &use : uses)
+                EXPECT_LE(use.shared_bytes, 48 << 10) << kernel << "\n" << to_string(report.main().form.program);
     }
 
     static const std::string &why_no_ptxas() {

@@ -23,7 +23,7 @@ struct LoweredKernel {
     bool reads_strides = false;
     /// True if functions are computed by the instructions of a CUDA GPU. False if their bits are those of a CPU.
     bool has_device_arithmetic = false;
-    Program program; ///< after merge_axes (lower/shapes/axes.h): buffers have the shapes of its arguments and results
+    Program program; ///< after shape_kernel (lower/shapes/kernel_passes.h): buffers have the shapes of its arguments and results
     std::map<std::string, Halide::Param<int>> symbols; ///< by name: all symbols that the program declares
     /// By argument. Undefined for an inout argument that a result overwrites: the output is also the input, and each element is read where
     /// it is written. Defined if a matmul also reduces such an argument. Both buffers are then the same memory, so an element must be

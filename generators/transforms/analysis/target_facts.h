@@ -20,6 +20,7 @@ struct TargetFacts {
     /// in the epilogue of a matmul run in the loops of its result.
     bool prepares_kernels = true;
     SortCosts sort = {};
+    bool is_gpu = false;
 };
 
 } // namespace scalide

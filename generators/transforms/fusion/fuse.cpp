@@ -98,15 +98,15 @@ constexpr FusionPass passes[] = {
     {"place_stores", place_stores},
 };
 
-Program shape(const Program &program, const TargetFacts &facts) {
+} // namespace
+
+std::span<const FusionPass> fusion_passes() { return passes; }
+
+Program run_fusion_passes(const Program &program, const TargetFacts &facts) {
     Program shaped = program;
     for (const FusionPass &pass : passes) shaped = pass.run(shaped, facts);
     return shaped;
 }
-
-} // namespace
-
-std::span<const FusionPass> fusion_passes() { return passes; }
 
 Program form_kernels(const Program &shaped, const TargetFacts &facts, FusionReport *report) {
     const Kernels kernels(shaped, facts);
@@ -121,11 +121,11 @@ Program form_kernels(const Program &shaped, const TargetFacts &facts, FusionRepo
     return fused;
 }
 
-Program fuse(const Program &program, const TargetFacts &facts) { return form_kernels(shape(program, facts), facts); }
+Program fuse(const Program &program, const TargetFacts &facts) { return form_kernels(run_fusion_passes(program, facts), facts); }
 
 Fusion fuse_and_explain(const Program &program, const TargetFacts &facts) {
     Fusion fusion;
-    fusion.program = form_kernels(shape(program, facts), facts, &fusion.report);
+    fusion.program = form_kernels(run_fusion_passes(program, facts), facts, &fusion.report);
     return fusion;
 }
 

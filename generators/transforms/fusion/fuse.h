@@ -12,6 +12,8 @@ struct FusionPass {
 
 /// Lists, in order, the passes that run before form_kernels().
 std::span<const FusionPass> fusion_passes();
+/// Runs all of them.
+Program run_fusion_passes(const Program &program, const TargetFacts &facts);
 
 /// Groups the nodes of `shaped` into kernels (passes.h, fuse). `shaped` must have run through fusion_passes(). If `report` is not null, it
 /// receives what was fused and why.

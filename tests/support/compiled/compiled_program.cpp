@@ -34,7 +34,7 @@ CompiledProgram::CompiledProgram(const Program &program, const Rulebook &ruleboo
     options.jobs = 1;
     if (const char *card = std::getenv("SCALIDE_CARD_ARCH"); card && target == "cuda") options.cuda_cards = {card};
     report_ = build_library({{program, ""}}, rulebook, options);
-    loaded_ = std::make_unique<LoadedProgram>(report_.files.back(), report_.plans[0].name);
+    loaded_ = std::make_unique<LoadedProgram>(report_.files.back(), report_.main().plan.name);
 }
 
 std::vector<HostArray> CompiledProgram::host_arrays(const std::vector<Array> &inputs) const {

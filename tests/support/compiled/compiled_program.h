@@ -19,7 +19,7 @@ public:
     CompiledProgram(const CompiledProgram &) = delete;
 
     /// The fused program, which `interpret` runs in mode `stored` for comparison. A scaled argument is two arguments here.
-    const Program &fused() const { return report_.fused[0]; }
+    const Program &fused() const { return report_.main().form.program; }
     /// Runs on arrays in the order of fused()'s arguments; returns them in the order of its results.
     std::vector<Array> run(const std::vector<Array> &inputs) const;
     /// Returns inputs as the library takes them, and what the library made as the results of fused().
@@ -28,7 +28,7 @@ public:
     /// The library itself, which takes arrays as they are in memory.
     const LoadedProgram &loaded() const { return *loaded_; }
     const std::filesystem::path &library() const { return report_.files.back(); }
-    const std::string &name() const { return report_.plans[0].name; }
+    const std::string &name() const { return report_.main().plan.name; }
 
 private:
     test::Folder folder_; ///< destroyed last

@@ -43,11 +43,11 @@ TEST(emit, comments_end_where_they_should) {
 
 TEST(emit, programs_of_a_library_have_different_c_names) {
     const auto error_of = [](const std::string &first, const std::string &second) -> std::string {
-        Plan a, b;
-        a.name = first;
-        b.name = second;
+        BuiltPrograms programs(2, ProgramForms<BuiltForm>(1));
+        programs[0][0].main.plan.name = first;
+        programs[1][0].main.plan.name = second;
         try {
-            check_identifiers({a, b});
+            check_identifiers(programs);
         } catch (const UserError &error) {
             return error.what();
         }

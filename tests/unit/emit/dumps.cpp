@@ -19,7 +19,7 @@ void expect_dumps_parse_back(const std::string &file, const Rulebook &rulebook) 
         };
         compile(program, rulebook,
                 {load_policy(std::string(SCALIDE_RULES_DIR) + "/policies/" + policy + ".yaml"), target_facts({}), check});
-        EXPECT_EQ(seen, pass_names());
+        EXPECT_EQ(seen, std::vector<std::string>(pass_names().begin(), std::ranges::find(pass_names(), "fuse") + 1));
     }
 }
 
