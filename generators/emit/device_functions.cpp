@@ -13,27 +13,36 @@ namespace scalide {
 
 namespace {
 
-// Implements the arithmetic of lower/formats/formats.cpp for a format with `mantissa` bits, where `shift` = 23 - mantissa. Magnitudes are
-// clamped to the largest number and rounded to even at bit `shift`. Below the smallest normal number, the addition of `magic` rounds.
-std::string encode_by_bits(const std::string &largest, int shift, const std::string &rebias, const std::string &smallest_normal,
-                           const std::string &magic, const std::string &nan) {
-    const std::string s = std::to_string(shift), half = std::to_string((1 << (shift - 1)) - 1);
+/// An 8-bit format. The numbers are bit patterns of f32.
+struct ShortFormat {
+    std::string largest;
+    int shift;          ///< 23 - the bits of its significand
+    std::string rebias; ///< the difference of the exponent biases
+    std::string smallest_normal;
+    std::string magic; ///< its addition rounds a number below the smallest normal one
+    std::string nan;   ///< a code of the format
+};
+
+// Implements the arithmetic of lower/formats/formats.cpp. Magnitudes are clamped to the largest number and rounded to even at bit `shift`.
+std::string encode_by_bits(const ShortFormat &format) {
+    const std::string s = std::to_string(format.shift), half = std::to_string((1 << (format.shift - 1)) - 1);
+    const std::string &magic = format.magic;
     return "{ .reg .b32 %m, %n, %t, %s; .reg .f32 %f, %g; .reg .pred %p, %q;\n"
            "\tand.b32 %m, $a, 0x7fffffff; shr.u32 %s, $a, 24; and.b32 %s, %s, 0x80;\n"
            "\tsetp.gt.u32 %p, %m, 0x7f800000; min.u32 %m, %m, " +
-           largest +
+           format.largest +
            ";\n"
            "\tshr.u32 %t, %m, " +
            s + "; and.b32 %t, %t, 1; add.u32 %n, %m, " + half +
            "; add.u32 %n, %n, %t;\n"
            "\tshr.u32 %n, %n, " +
-           s + "; sub.u32 %n, %n, " + rebias +
+           s + "; sub.u32 %n, %n, " + format.rebias +
            ";\n"
            "\tmov.b32 %f, %m; mov.b32 %g, " +
            magic + "; add.rn.f32 %f, %f, %g; mov.b32 %t, %f; sub.u32 %t, %t, " + magic +
            ";\n"
            "\tsetp.lt.u32 %q, %m, " +
-           smallest_normal + "; selp.b32 %n, %t, %n, %q; or.b32 %n, %n, %s; selp.b32 $d, " + nan + ", %n, %p; }";
+           format.smallest_normal + "; selp.b32 %n, %t, %n, %q; or.b32 %n, %n, %s; selp.b32 $d, " + format.nan + ", %n, %p; }";
 }
 
 /// Decodes by way of a finite f16 with a different exponent bias. In E4M3, 0x7f is NaN.
@@ -183,8 +192,8 @@ std::span<const DeviceFunction> device_functions() {
         {Op::e4m3_to_f32, e4m3_by_half,
          "{ .reg .b16 %h, %g; .reg .b32 %p; .reg .f32 %f; cvt.u16.u32 %h, $a; cvt.rn.f16x2.e4m3x2 %p, %h; mov.b32 {%h, %g}, %p;"
          " cvt.f32.f16 %f, %h; mov.b32 $d, %f; }"},
-        {Op::f32_to_e4m3, encode_by_bits("0x43e00000", 20, "0x3c0", "0x3c800000", "0x46800000", "0x7f"), encode_by_instruction("e4m3")},
-        {Op::f32_to_e5m2, encode_by_bits("0x47600000", 21, "0x1c0", "0x38800000", "0x43000000", "0x7f"), encode_by_instruction("e5m2")},
+        {Op::f32_to_e4m3, encode_by_bits({"0x43e00000", 20, "0x3c0", "0x3c800000", "0x46800000", "0x7f"}), encode_by_instruction("e4m3")},
+        {Op::f32_to_e5m2, encode_by_bits({"0x47600000", 21, "0x1c0", "0x38800000", "0x43000000", "0x7f"}), encode_by_instruction("e5m2")},
         on_all(Op::f16_to_f32, "{ .reg .b16 %h; .reg .f32 %f; cvt.u16.u32 %h, $a; cvt.f32.f16 %f, %h; mov.b32 $d, %f; }"),
         on_all(Op::f32_to_bf16, convert_half("bf16")),
         on_all(Op::f32_to_f16, convert_half("f16")),

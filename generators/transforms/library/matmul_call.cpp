@@ -51,7 +51,7 @@ std::optional<MatmulCall> MatmulCalls::with_packed_scales(const MatmulCall &call
     const auto layouts = scale_layouts(program_, call.form);
     const auto pack = [&](MatmulOperand &operand, const Extent &rows, ScaleLayout layout) {
         if (layout == ScaleLayout::none) return true;
-        operand.scales.value = packed_scales(program_, makers_, operand.scales, rows, call.form.k, layout);
+        operand.scales.value = packed_scales(program_, makers_, operand.scales.value, blocks_of(operand.scales, rows, call.form.k), layout);
         return operand.scales.value >= 0 && is_stored_(operand.scales.value) && is_stored_(operand.value);
     };
     const bool is_good = layouts && pack(packed.form.lhs, call.form.m, layouts->lhs) && pack(packed.form.rhs, call.form.n, layouts->rhs);

@@ -117,12 +117,10 @@ std::optional<ScaleLayouts> scale_layouts(const Program &program, const MatmulFo
     return layouts;
 }
 
-ValueId packed_scales(const Program &program, const std::vector<int> &makers, const BlockScales &scales, const Extent &rows,
-                      const Extent &k, ScaleLayout layout) {
-    const Extents blocks = blocks_of(scales, rows, k);
+ValueId packed_scales(const Program &program, const std::vector<int> &makers, ValueId scales, const Extents &blocks, ScaleLayout layout) {
     const auto packed = packing(blocks, layout);
     if (!packed) return -1;
-    ValueId value = scales.value;
+    ValueId value = scales;
     const auto read_through = [&](const std::string &op, const Attributes &attributes, const Extents &shape) {
         const Node *maker = makers[value] < 0 ? nullptr : &program.nodes[makers[value]];
         if (!maker || maker->op != op || maker->attributes != attributes || program.type(maker->operands[0]).shape != shape) return false;

@@ -20,10 +20,8 @@ std::optional<ScaledOperand> scaled_operand(const Program &program, const std::v
 /// such blocks.
 std::optional<ScaleLayouts> scale_layouts(const Program &program, const MatmulForm &form);
 
-/// Returns the array in memory that holds an operand's scales in the library's layout; -1: there is none. `rows`, `k`: the operand's
-/// extents.
-ValueId packed_scales(const Program &program, const std::vector<int> &makers, const BlockScales &scales, const Extent &rows,
-                      const Extent &k, ScaleLayout layout);
+/// Returns the array in memory that holds the scales of these blocks in the library's layout; -1: there is none.
+ValueId packed_scales(const Program &program, const std::vector<int> &makers, ValueId scales, const Extents &blocks, ScaleLayout layout);
 
 /// True if a library reads an array of `blocks` without packing.
 bool is_packed(const Extents &blocks, ScaleLayout layout);

@@ -80,8 +80,8 @@ private:
         DotAxes axes = dot_axes(dot);
         Node written = dot;
         if (call.call.operand_nodes.empty()) {
-            written.operands = {operand(dot, 0, form.lhs, *call.product, axes.lhs_contract, axes.lhs_batch),
-                                operand(dot, 1, form.rhs, *call.product, axes.rhs_contract, axes.rhs_batch)};
+            written.operands = {operand(dot, 0, form.lhs, *call.product, {axes.lhs_contract, axes.lhs_batch}),
+                                operand(dot, 1, form.rhs, *call.product, {axes.rhs_contract, axes.rhs_batch})};
         } else {
             const ScaleLayouts layouts = scale_layouts(source_, form).value();
             written.operands = {scaled_operand(dot, 0, form.lhs, {form.m, form.k}, layouts.lhs),
@@ -143,9 +143,14 @@ private:
         return source_.type(old).shape == shape ? value : add(like, "reshape", value, reshape_attributes(shape), type);
     }
 
-    /// Returns an operand in the form that the library needs. `contract` and `batch` are changed to its axes.
-    ValueId operand(const Node &dot, int index, const MatmulOperand &form, const LibraryProduct &product, std::vector<int64_t> &contract,
-                    std::vector<int64_t> &batch) {
+    /// The axes of an operand of a dot_general.
+    struct OperandAxes {
+        std::vector<int64_t> &contract, &batch;
+    };
+
+    /// Returns an operand in the form that the library needs. `axes` are changed to its axes.
+    ValueId operand(const Node &dot, int index, const MatmulOperand &form, const LibraryProduct &product, const OperandAxes &axes) {
+        auto &[contract, batch] = axes;
         const Type type = source_.type(dot.operands[index]);
         Extents padded = type.shape;
         for (int64_t axis = 0; axis < type.rank(); ++axis)
@@ -158,12 +163,12 @@ private:
             order = other_axes(type.rank(), contract);
             order.push_back(contract[0]);
         }
-        for (std::vector<int64_t> *axes : {&contract, &batch})
-            for (int64_t &axis : *axes) axis = std::ranges::find(order, axis) - order.begin();
+        for (std::vector<int64_t> *list : {&contract, &batch})
+            for (int64_t &axis : *list) axis = std::ranges::find(order, axis) - order.begin();
         std::string key = std::to_string(form.value) + " " + to_string(Type{read, padded});
         for (const int64_t axis : order) key += " " + std::to_string(axis);
         const auto [known, is_new] = copies_.emplace(key, -1);
-        if (is_new) known->second = copy(dot, form.value, type.shape, order, padded, read);
+        if (is_new) known->second = copy(dot, form.value, {type.shape, order, padded, read});
         const Type copied = rewriter_.result().type(known->second);
         return copied.dtype == type.dtype
                    ? known->second
@@ -214,11 +219,19 @@ private:
         return is_in_memory(value) ? rewriter_(value) : add(dot, "reshape", rewriter_(value), reshape_attributes(type.shape), type);
     }
 
-    /// Stores a copy of `stored`: reshaped to `shape`, transposed by `order`, padded with zeros to `padded`, and converted to `read`.
+    /// The form of a copy: reshaped to `shape`, transposed by `order`, padded with zeros to `padded`, and converted to `read`.
+    struct CopyForm {
+        const Extents &shape;
+        const std::vector<int64_t> &order;
+        const Extents &padded;
+        Dtype read;
+    };
+
+    /// Stores a copy of `stored`.
     /// Padding is applied in f32, because constants cannot have a low-precision dtype. If the value is rounded from f32, the unrounded
     /// value is padded and then rounded, in one kernel. Otherwise the widened value is padded.
-    ValueId copy(const Node &dot, ValueId stored, const Extents &shape, const std::vector<int64_t> &order, const Extents &padded,
-                 Dtype read) {
+    ValueId copy(const Node &dot, ValueId stored, const CopyForm &form) {
+        const auto &[shape, order, padded, read] = form;
         const bool is_padded = padded != shape;
         const Dtype dtype = source_.type(stored).dtype;
         const Node *maker = makers_[stored] < 0 ? nullptr : &source_.nodes[makers_[stored]];

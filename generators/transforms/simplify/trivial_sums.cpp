@@ -8,10 +8,15 @@ namespace scalide {
 
 namespace {
 
-/// Broadcasts an operand to the shape of the result. `batch` and `contracted` are axes of the operand. Its other axes become the axes of
-/// the result from `first_free` on.
-ValueId laid_out(Builder &builder, ValueId operand, const std::vector<int64_t> &batch, const std::vector<int64_t> &contracted,
-                 int64_t first_free, const Extents &result) {
+/// The axes of an operand. Its other axes become the axes of the result from `first_free` on.
+struct PlacedAxes {
+    const std::vector<int64_t> &batch, &contracted;
+    int64_t first_free;
+};
+
+/// Broadcasts an operand to the shape of the result.
+ValueId laid_out(Builder &builder, ValueId operand, const PlacedAxes &axes_of_operand, const Extents &result) {
+    const auto &[batch, contracted, first_free] = axes_of_operand;
     const std::vector<int64_t> free = other_axes(builder.type(operand).rank(), batch, contracted);
     std::vector<int64_t> order = batch;
     order.insert(order.end(), free.begin(), free.end());
@@ -50,9 +55,9 @@ std::vector<ValueId> product(Builder &builder, const Node &dot) {
     const int64_t batches = std::ssize(axes.lhs_batch);
     const int64_t of_lhs = builder.type(dot.operands[0]).rank() - batches - std::ssize(axes.lhs_contract);
     const ValueId lhs =
-        laid_out(builder, builder.convert(dot.operands[0], dtype), axes.lhs_batch, axes.lhs_contract, batches, result.shape);
+        laid_out(builder, builder.convert(dot.operands[0], dtype), {axes.lhs_batch, axes.lhs_contract, batches}, result.shape);
     const ValueId rhs =
-        laid_out(builder, builder.convert(dot.operands[1], dtype), axes.rhs_batch, axes.rhs_contract, batches + of_lhs, result.shape);
+        laid_out(builder, builder.convert(dot.operands[1], dtype), {axes.rhs_batch, axes.rhs_contract, batches + of_lhs}, result.shape);
     return {builder.convert(builder.add_one("mul", {lhs, rhs}), result.dtype)};
 }
 
