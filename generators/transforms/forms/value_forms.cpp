@@ -40,6 +40,23 @@ Extent::Bindings values_of_one(const Program &program, const Extent &extent) {
     return is_allowed && is_one && values.size() <= most_symbols ? values : Extent::Bindings();
 }
 
+/// Returns each choice of one likely value for every symbol of an extent. Empty if a symbol has none.
+std::vector<Extent::Bindings> likely_together(const Program &program, const Extent &extent) {
+    std::vector<Extent::Bindings> choices{{}};
+    for (const Symbol &symbol : program.symbols) {
+        if (std::ranges::count(extent.symbols(), symbol.name) == 0) continue;
+        std::vector<Extent::Bindings> longer;
+        for (const Extent::Bindings &choice : choices) {
+            for (const int64_t value : symbol.likely) {
+                longer.push_back(choice);
+                longer.back()[symbol.name] = value;
+            }
+        }
+        choices = std::move(longer);
+    }
+    return extent.symbols().size() <= most_symbols ? choices : std::vector<Extent::Bindings>();
+}
+
 } // namespace
 
 std::vector<Extent::Bindings> value_forms(const Program &program) {
@@ -54,6 +71,8 @@ std::vector<Extent::Bindings> value_forms(const Program &program) {
         if (std::ranges::none_of(extents, counts)) continue;
         for (const int64_t value : symbol.likely) add({{symbol.name, value}});
     }
+    for (const Extent &extent : extents)
+        for (const Extent::Bindings &values : likely_together(program, extent)) add(values);
     for (const Extent &extent : extents)
         if (!updates) add(values_of_one(program, extent));
     std::ranges::stable_sort(forms, std::greater(), &Extent::Bindings::size);

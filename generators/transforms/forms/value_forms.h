@@ -5,7 +5,8 @@ namespace scalide {
 
 /// Returns the values of symbols for which a program is worth a form of its own, the most specific first. A matmul with one row or one
 /// column is another loop nest, so there is a form in which the rows or the columns of a matmul are 1, and one for each likely value of a
-/// symbol that counts rows or columns. A program that updates an argument in place has only the forms of its likely values: training steps
+/// symbol that counts rows or columns. If several symbols count the same rows or columns, there is one for each choice of likely values of
+/// all of them. A program that updates an argument in place has only the forms of its likely values: training steps
 /// run on batches. `program`: typed, without calls.
 std::vector<Extent::Bindings> value_forms(const Program &program);
 

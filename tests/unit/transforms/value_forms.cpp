@@ -47,6 +47,17 @@ TEST(transforms, likely_values_are_forms) {
         << "a program with state has no other forms";
 }
 
+TEST(transforms, likely_values_of_several_symbols_are_one_form) {
+    const std::string body = " y = dot_general(x, w) {contract: [[2], [0]]}\n}";
+    const std::string head = "(x: f32[b, t, 64], w: f32[64, 8]) -> (y: f32[b, t, 8]) {\n";
+    EXPECT_EQ(forms_of("[b likely [2, 4], t likely [128]] " + head + body), "b=2 t=128; b=4 t=128; b=1 t=1; b=2; b=4; t=128; ");
+    EXPECT_EQ(forms_of("[b likely [2], t] " + head + body), "b=1 t=1; b=2; ") << "t has no likely value";
+    EXPECT_EQ(forms_of("[b likely [2], n likely [8]] (x: f32[b, 64], w: f32[64, n]) -> (y: f32[b, n]) {\n"
+                       " y = dot_general(x, w) {contract: [[1], [0]]}\n}"),
+              "b=2; n=8; b=1; n=1; ")
+        << "rows and columns are counted by one symbol each";
+}
+
 TEST(transforms, a_form_has_the_interface_of_its_program) {
     const Program general = expand(typed(matmul("", "b, 64", "64, 8", "b, 8")), rules());
     const std::optional<Program> form = with_interface_of(general, simplify(expand(with_values(general, {{"b", 1}}), rules()), rules()));
