@@ -5,6 +5,7 @@
 #include "bind/bound_matmul.h"
 #include "bind/check.h"
 #include "bind/extent.h"
+#include "bind/symbol_table.h"
 #include "bind/views.h"
 #include "context/entry.h"
 #include <cstring>
@@ -137,11 +138,10 @@ scalide_status scalide_shape_outputs(scalide_context *context, const scalide_pro
     for (int32_t i = 0; i < program->argument_count; ++i) {
         if (program->arguments[i].role != SCALIDE_OUTPUT && !check_type(call, i)) return SCALIDE_INVALID_ARGUMENT;
     }
-    auto *symbols = static_cast<int32_t *>(allocate(context->allocator, sizeof(int32_t) * static_cast<uint64_t>(program->symbol_count)));
-    if (!symbols) {
-        start_message(context) << program->name << ": out of memory: cannot allocate the table of symbols.";
-        return SCALIDE_OUT_OF_MEMORY;
-    }
+    SymbolTable table(context);
+    status = table.reserve(*program);
+    if (status != SCALIDE_OK) return status;
+    int32_t *symbols = table.values();
     status = solve_symbols(call, symbols);
     if (status == SCALIDE_OK && !check_requirements(call, symbols)) status = SCALIDE_INVALID_ARGUMENT;
     for (int32_t i = 0; status == SCALIDE_OK && i < program->argument_count; ++i) {
@@ -154,7 +154,6 @@ scalide_status scalide_shape_outputs(scalide_context *context, const scalide_pro
         arrays[i] = describe(buffer, symbols, arrays[i].data);
         arrays[i].scale = scale;
     }
-    release(context->allocator, symbols);
     return status;
 }
 
@@ -167,11 +166,10 @@ scalide_status scalide_shape_arguments(scalide_context *context, const scalide_p
     if (status != SCALIDE_OK) return status;
     if (!check_count({context, *program, arrays}, count) || !check_values(context, *program, values, value_count))
         return SCALIDE_INVALID_ARGUMENT;
-    auto *symbols = static_cast<int32_t *>(allocate(context->allocator, sizeof(int32_t) * value_count));
-    if (!symbols) {
-        start_message(context) << program->name << ": out of memory: cannot allocate the table of symbols.";
-        return SCALIDE_OUT_OF_MEMORY;
-    }
+    SymbolTable table(context);
+    status = table.reserve(*program);
+    if (status != SCALIDE_OK) return status;
+    int32_t *symbols = table.values();
     for (size_t i = 0; i < value_count; ++i) symbols[i] = static_cast<int32_t>(values[i]);
     for (int32_t i = 0; status == SCALIDE_OK && i < program->argument_count; ++i) {
         const scalide_buffer &buffer = program->buffers[program->arguments[i].data_buffer];
@@ -188,7 +186,6 @@ scalide_status scalide_shape_arguments(scalide_context *context, const scalide_p
             print_values(text, *program, symbols) << ". Choose smaller values.";
         }
     }
-    release(context->allocator, symbols);
     return status;
 }
 

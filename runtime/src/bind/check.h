@@ -12,6 +12,11 @@ struct Call {
     const scalide_array *arrays;
     const void *arena = nullptr; ///< memory of the caller for intermediate values; NULL: none
     uint64_t arena_bytes = 0;
+    const scalide_array *constants = nullptr; ///< by argument: dtypes and extents of prepared constants. NULL: `arrays` has the constants
+
+    const scalide_array &array(int32_t argument) const {
+        return constants && program.arguments[argument].role == SCALIDE_CONSTANT ? constants[argument] : arrays[argument];
+    }
 };
 
 /// Prints ` b = 32, n = 5`.

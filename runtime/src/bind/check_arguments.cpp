@@ -54,7 +54,7 @@ void advise_shape(Text &text, const Call &call, int32_t argument, const int32_t 
 }
 
 bool solve_symbol(const Call &call, const SymbolSource &source, const scalide_symbol &symbol, int32_t *value) {
-    const int64_t extent = call.arrays[source.argument].extent[source.axis];
+    const int64_t extent = call.array(source.argument).extent[source.axis];
     const int64_t solution = extent / source.coefficient;
     *value = static_cast<int32_t>(solution);
     if (extent % source.coefficient != 0) {
@@ -107,7 +107,7 @@ bool check_count(const Call &call, size_t count) {
 bool check_type(const Call &call, int32_t argument) {
     constexpr int64_t largest = INT32_MAX;
     const scalide_buffer &buffer = data_buffer(call, argument);
-    const scalide_array &array = call.arrays[argument];
+    const scalide_array &array = call.array(argument);
     if (array.dtype != buffer.dtype) {
         complain(call, argument) << "dtype must be " << scalide_dtype_name(buffer.dtype) << ", got " << scalide_dtype_name(array.dtype)
                                  << ". Convert the array, or build the program with another policy.";
@@ -160,7 +160,7 @@ bool check_requirements(const Call &call, const int32_t *symbols) {
 
 bool check_shape(const Call &call, int32_t argument, const int32_t *symbols) {
     const scalide_buffer &buffer = data_buffer(call, argument);
-    const scalide_array &array = call.arrays[argument];
+    const scalide_array &array = call.array(argument);
     for (int32_t axis = 0; axis < buffer.rank; ++axis) {
         int64_t extent;
         const bool fits = evaluate(buffer.shape[axis], symbols, &extent);

@@ -16,7 +16,7 @@ uint64_t element_count(const scalide_array &array) {
 uint64_t data_bytes(const scalide_array &array) { return element_count(array) * scalide_dtype_size(array.dtype); }
 
 bool check_strides(const Call &call, int32_t argument) {
-    const scalide_array &array = call.arrays[argument];
+    const scalide_array &array = call.array(argument);
     Offsets offsets;
     if (!find_offsets(array, &offsets)) {
         complain(call, argument)
@@ -50,7 +50,7 @@ bool check_device(const Call &call, int32_t argument, const char *what, const vo
 constexpr uint64_t device_access = 16; ///< bytes that one instruction of a device reads (see schedules/gpu/map.cpp)
 
 bool check_data(const Call &call, int32_t argument) {
-    const scalide_array &array = call.arrays[argument];
+    const scalide_array &array = call.array(argument);
     const uint64_t bytes = data_bytes(array);
     if (bytes == 0) return true;
     if (!array.data) {
@@ -69,7 +69,7 @@ bool check_data(const Call &call, int32_t argument) {
 /// Rules assume that a scale is neither NaN nor negative. A scale of 0 belongs to an array of zeros, and an infinite scale to an array of
 /// infinities. The host cannot read a device's memory without waiting for the device.
 bool check_scale_value(const Call &call, int32_t argument) {
-    const float *scale = call.arrays[argument].scale;
+    const float *scale = call.array(argument).scale;
     if (!scale || call.program.arguments[argument].role == SCALIDE_OUTPUT || call.context->device) return true;
     const char *wrong = std::isnan(*scale) ? "NaN" : std::signbit(*scale) ? "a negative number" : nullptr;
     if (!wrong) return true;
@@ -79,7 +79,7 @@ bool check_scale_value(const Call &call, int32_t argument) {
 }
 
 bool check_scale(const Call &call, int32_t argument) {
-    const scalide_array &array = call.arrays[argument];
+    const scalide_array &array = call.array(argument);
     const bool scaled = call.program.arguments[argument].scale_buffer >= 0;
     if (scaled && !array.scale) {
         complain(call, argument) << "scale must point to an f32, got NULL. The argument is scaled: pass the address of its scale.";
@@ -123,16 +123,16 @@ bool check_memory(const Call &call, int32_t argument) {
 
 bool check_overlap(const Call &call) {
     for (int32_t i = 0; call.arena && i < call.program.argument_count; ++i) {
-        if (!is_used_by_runs(call.program.arguments[i].role) || !touches_arena(call, call.arrays[i])) continue;
+        if (!is_used_by_runs(call.program.arguments[i].role) || !touches_arena(call, call.array(i))) continue;
         complain(call, i) << "the memory overlaps with the arena of scalide_set_arena. Pass separate memory.";
         return false;
     }
     for (int32_t written = 0; written < call.program.argument_count; ++written) {
         if (call.program.arguments[written].role == SCALIDE_INPUT || !is_used_by_runs(call.program.arguments[written].role)) continue;
         for (int32_t other = 0; other < call.program.argument_count; ++other) {
-            const scalide_array &array = call.arrays[written];
+            const scalide_array &array = call.array(written);
             if (!is_used_by_runs(call.program.arguments[other].role)) continue;
-            if (!(written == other ? parts_overlap(array) : overlap(array, call.arrays[other]))) continue;
+            if (!(written == other ? parts_overlap(array) : overlap(array, call.array(other)))) continue;
             complain(call, written) << "a run writes this memory, but it overlaps with " << call.program.arguments[other].name
                                     << ". Pass separate memory.";
             return false;

@@ -2,6 +2,7 @@
 #include "bind/prepared.h"
 #include "base/float_environment.h"
 #include "bind/check.h"
+#include "bind/choose.h"
 #include "bind/extent.h"
 #include "context/entry.h"
 #include <algorithm>
@@ -100,14 +101,14 @@ scalide_status out_of_memory(scalide_context *context, const scalide_program &pr
     return SCALIDE_OUT_OF_MEMORY;
 }
 
-/// `program` is the variant for the context.
-scalide_status prepare_constants(scalide_context *context, const scalide_program &program, const scalide_array *arrays,
-                                 scalide_constants **result) {
-    const Call call = {context, program, arrays};
+/// The program of the call is the variant for the context.
+scalide_status prepare_constants(const Call &call, scalide_constants **result) {
+    scalide_context *context = call.context;
+    const scalide_program &program = call.program;
     for (int32_t i = 0; i < program.argument_count; ++i) {
         if (is_constant(program, i) && !check_type(call, i)) return SCALIDE_INVALID_ARGUMENT;
     }
-    scalide_constants *constants = allocate_constants(*context, program, arrays);
+    scalide_constants *constants = allocate_constants(*context, program, call.arrays);
     if (!constants) return out_of_memory(context, program);
     scalide_status status = SCALIDE_OK;
     if (program.prepare) {
@@ -116,7 +117,7 @@ scalide_status prepare_constants(scalide_context *context, const scalide_program
         int32_t inputs = 0;
         for (int32_t i = 0; own && i < program.prepare->argument_count; ++i) own[i] = {};
         for (int32_t i = 0; own && i < program.argument_count; ++i) {
-            if (is_constant(program, i)) own[inputs++] = arrays[i];
+            if (is_constant(program, i)) own[inputs++] = call.arrays[i];
         }
         status = own ? run_prepare(context, *constants, own, inputs) : out_of_memory(context, program);
         release(context->allocator, own);
@@ -132,14 +133,6 @@ scalide_status prepare_constants(scalide_context *context, const scalide_program
 bool is_made_for(const scalide_constants &constants, const scalide_context &context, const scalide_program &program) {
     return constants.prepare == program.prepare && constants.argument_count == program.argument_count &&
            constants.context == (context.device ? &context : nullptr);
-}
-
-/// Gives the binding `constants`, which it then holds.
-void hold(scalide_binding &binding, scalide_constants *constants) {
-    binding.constants = constants;
-    for (int32_t i = 0; i < binding.program->argument_count; ++i) {
-        if (is_constant(*binding.program, i)) binding.arrays[i] = constants->arguments[i];
-    }
 }
 
 /// Protects the two pointers to constants of a binding while one of them is replaced, for a few instructions.
@@ -170,23 +163,21 @@ bool have_equal_extents(const scalide_array &a, const scalide_array &b) {
 
 namespace scalide {
 
-scalide_status take_constants(scalide_binding &binding, scalide_constants *constants) {
-    const scalide_program &program = *binding.program;
-    if (!constants) {
-        if (!has_constants(program)) return SCALIDE_OK;
-        const scalide_status status = prepare_constants(binding.context, program, binding.arrays, &constants);
-        if (status == SCALIDE_OK) hold(binding, constants);
-        return status;
+scalide_status HeldConstants::provide(const Call &call) {
+    if (!constants_) return has_constants(call.program) ? prepare_constants(call, &constants_) : SCALIDE_OK;
+    if (is_made_for(*constants_, *call.context, call.program)) return SCALIDE_OK;
+    start_message(call.context) << call.program.name
+                                << ": the constants must be prepared for this program and, on a device, in this context. Call "
+                                   "scalide_prepare with them.";
+    return SCALIDE_INVALID_ARGUMENT;
+}
+
+void HeldConstants::give_to(scalide_binding &binding) {
+    binding.constants = constants_;
+    for (int32_t i = 0; constants_ && i < binding.program->argument_count; ++i) {
+        if (is_constant(*binding.program, i)) binding.arrays[i] = constants_->arguments[i];
     }
-    if (!is_made_for(*constants, *binding.context, program)) {
-        start_message(binding.context) << program.name
-                                       << ": the constants must be prepared for this program and, on a device, in this context. Call "
-                                          "scalide_prepare with them.";
-        return SCALIDE_INVALID_ARGUMENT;
-    }
-    constants->holders.fetch_add(1);
-    hold(binding, constants);
-    return SCALIDE_OK;
+    constants_ = nullptr;
 }
 
 scalide_constants *hold_newest_constants(const scalide_binding &binding) {
@@ -234,8 +225,8 @@ scalide_status scalide_prepare(scalide_context *context, const scalide_program *
     const FloatEnvironment environment;
     const scalide_status status = choose_program(context, &program);
     if (status != SCALIDE_OK) return status;
-    if (!check_count({context, *program, arrays}, count)) return SCALIDE_INVALID_ARGUMENT;
-    return prepare_constants(context, *program, arrays, result);
+    const Call call = {context, *program, arrays};
+    return check_count(call, count) ? prepare_constants(call, result) : SCALIDE_INVALID_ARGUMENT;
 }
 
 scalide_status scalide_set_constants(scalide_binding *binding, scalide_constants *constants) {

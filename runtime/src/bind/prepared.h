@@ -17,12 +17,30 @@ struct scalide_constants {
 
 namespace scalide {
 
-/// Checks a program and replaces it by its best variant for this CPU and the context's GPU, if it has one.
-scalide_status choose_program(scalide_context *context, const scalide_program **program);
+struct Call;
 
-/// Gives the binding `constants`, or new ones that it prepares from the binding's arrays if `constants` is NULL. Afterwards, the arrays of
-/// the constants have no memory.
-scalide_status take_constants(scalide_binding &binding, scalide_constants *constants);
+/// Constants for a binding that does not exist yet.
+class HeldConstants {
+public:
+    /// Holds constants of a caller. NULL: there are none yet.
+    explicit HeldConstants(scalide_constants *constants) : constants_(constants) {
+        if (constants) constants->holders.fetch_add(1);
+    }
+    HeldConstants(const HeldConstants &) = delete;
+    HeldConstants &operator=(const HeldConstants &) = delete;
+    ~HeldConstants() { scalide_constants_destroy(constants_); }
+
+    /// Checks that the constants are for the program of the call. If there are none yet, prepares them from the arrays of the call.
+    scalide_status provide(const Call &call);
+    /// Returns the constants by argument of the program, without memory. NULL: the program has none.
+    const scalide_array *arguments() const { return constants_ ? constants_->arguments : nullptr; }
+    /// Gives the constants to a binding, which then holds them. Afterwards, its arrays of constants have no memory.
+    void give_to(scalide_binding &binding);
+
+private:
+    scalide_constants *constants_;
+};
+
 /// Checks that prepared buffers have the extents that the program expects.
 scalide_status check_prepared(const scalide_binding &binding);
 /// Returns the constants of the last scalide_set_constants or bind, and holds them. NULL: the program has none. Other threads may run the
