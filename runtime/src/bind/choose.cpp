@@ -1,5 +1,6 @@
 #include "bind/choose.h"
 #include "base/cpu_features.h"
+#include <cstring>
 
 namespace scalide {
 
@@ -21,7 +22,7 @@ bool is_for_values(const scalide_variant &variant, const int32_t *symbols) {
 
 /// Returns the program that replaces `program` one level further down the tree of variants: the best one for the machine if `symbols` is
 /// NULL, the first one for these values of symbols otherwise. Returns `program` if there is none.
-const scalide_program &choose_variant(const scalide_context &context, const scalide_program &program, const int32_t *symbols) {
+const scalide_program &find_variant(const scalide_context &context, const scalide_program &program, const int32_t *symbols) {
     const int32_t card = context.device ? context.device->capability : 0;
     const scalide_variant *best = nullptr;
     for (int32_t i = 0; i < program.variant_count; ++i) {
@@ -55,15 +56,22 @@ scalide_status fit(const Request &request, Choice &choice) {
     return status == SCALIDE_OK ? check_arrays(call, choice.symbols.values()) : status;
 }
 
+/// Checks a program and replaces it by its variant for the machine. `supported`: a target whose features the CPU has, because asking the
+/// CPU takes microseconds on a virtual machine. NULL: none is known.
+scalide_status enter_program(scalide_context *context, const char *supported, const scalide_program **program) {
+    scalide_status status = check_program(context, **program);
+    if (status != SCALIDE_OK) return status;
+    const scalide_program &variant = find_variant(*context, **program, nullptr);
+    if (&variant != *program) status = check_program(context, variant);
+    *program = &variant;
+    if (status != SCALIDE_OK || (supported && std::strcmp(supported, variant.target) == 0)) return status;
+    return check_cpu(context, variant);
+}
+
 } // namespace
 
 scalide_status choose_program(scalide_context *context, const scalide_program **program) {
-    scalide_status status = check_program(context, **program);
-    if (status != SCALIDE_OK) return status;
-    const scalide_program &variant = choose_variant(*context, **program, nullptr);
-    if (&variant != *program) status = check_program(context, variant);
-    *program = &variant;
-    return status == SCALIDE_OK ? check_cpu(context, variant) : status;
+    return enter_program(context, nullptr, program);
 }
 
 scalide_status choose_form(const Request &request, Choice &choice) {
@@ -71,10 +79,10 @@ scalide_status choose_form(const Request &request, Choice &choice) {
     if (status == SCALIDE_OK) status = choice.symbols.reserve(*choice.program); // all programs of the tree have the same symbols
     if (status == SCALIDE_OK) status = fit(request, choice);
     while (status == SCALIDE_OK) {
-        const scalide_program *form = &choose_variant(*request.context, *choice.program, choice.symbols.values());
-        if (form == choice.program) break;
-        choice.program = form;
-        status = choose_program(request.context, &choice.program);
+        const scalide_program &program = *choice.program;
+        choice.program = &find_variant(*request.context, program, choice.symbols.values());
+        if (choice.program == &program) break;
+        status = enter_program(request.context, program.target, &choice.program);
         if (status == SCALIDE_OK) status = fit(request, choice);
     }
     return status;
