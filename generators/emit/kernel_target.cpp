@@ -8,8 +8,12 @@
 namespace scalide {
 
 std::string device_name(Device device) {
-    const char *names[] = {"cpu", "cuda", "opencl"};
-    return names[static_cast<int>(device)];
+    switch (device) {
+    case Device::cpu: return "cpu";
+    case Device::cuda: return "cuda";
+    case Device::opencl: return "opencl";
+    }
+    throw InternalError("internal error: a device of unknown kind");
 }
 
 namespace {

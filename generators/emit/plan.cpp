@@ -6,8 +6,6 @@ namespace scalide {
 
 namespace {
 
-constexpr int most_axes = 8; // limit of the runtime's buffers (SCALIDE_MAX_RANK)
-
 class Planner {
 public:
     Planner(const Program &program, const CallOrders &call_orders)
@@ -33,7 +31,7 @@ public:
 private:
     /// Merges leading axes until the rank fits the runtime. Only kernels read values between kernels, and kernels merge axes, too.
     static Type with_few_axes(Type type) {
-        while (type.rank() > most_axes) {
+        while (type.rank() > SCALIDE_MAX_RANK) {
             type.shape[1] = type.shape[0] * type.shape[1];
             type.shape.erase(type.shape.begin());
         }

@@ -1,19 +1,32 @@
 #pragma once
 #include "ir/library_product.h"
 #include "lower/lower.h"
+#include "scalide/plan.h"
 #include "transforms/analysis/origins.h"
 #include "transforms/expand/least_extents.h"
 #include "transforms/library/matmul_call.h"
 
 namespace scalide {
 
-/// The storage of a buffer (runtime/include/scalide/plan.h has the same list).
-enum class Storage { data, scale, arena, scalar, prepared };
-/// The role of an argument for the caller.
-enum class ArgumentRole { input, output, inout, state, constant };
+/// The storage of a buffer, with the numbers of the runtime.
+enum class Storage {
+    data = SCALIDE_STORAGE_DATA,
+    scale = SCALIDE_STORAGE_SCALE,
+    arena = SCALIDE_STORAGE_ARENA,
+    scalar = SCALIDE_STORAGE_SCALAR,
+    prepared = SCALIDE_STORAGE_PREPARED,
+};
+/// The role of an argument for the caller, with the numbers of the runtime.
+enum class ArgumentRole {
+    input = SCALIDE_INPUT,
+    output = SCALIDE_OUTPUT,
+    inout = SCALIDE_INOUT,
+    state = SCALIDE_STATE,
+    constant = SCALIDE_CONSTANT,
+};
 
-/// The device of a program (scalide_device in runtime/include/scalide/scalide.h is the same list).
-enum class Device { cpu, cuda, opencl };
+/// The device of a program, with the numbers of the runtime.
+enum class Device { cpu = SCALIDE_CPU, cuda = SCALIDE_CUDA, opencl = SCALIDE_OPENCL };
 std::string device_name(Device device);
 
 struct PlanBuffer {

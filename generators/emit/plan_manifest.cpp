@@ -10,8 +10,27 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char *storage_names[] = {"data", "scale", "arena", "scalar", "prepared"};
-constexpr const char *role_names[] = {"input", "output", "inout", "state", "constant"};
+std::string name_of(Storage storage) {
+    switch (storage) {
+    case Storage::data: return "data";
+    case Storage::scale: return "scale";
+    case Storage::arena: return "arena";
+    case Storage::scalar: return "scalar";
+    case Storage::prepared: return "prepared";
+    }
+    throw InternalError("internal error: a storage of unknown kind");
+}
+
+std::string name_of(ArgumentRole role) {
+    switch (role) {
+    case ArgumentRole::input: return "input";
+    case ArgumentRole::output: return "output";
+    case ArgumentRole::inout: return "inout";
+    case ArgumentRole::state: return "state";
+    case ArgumentRole::constant: return "constant";
+    }
+    throw InternalError("internal error: a role of unknown kind");
+}
 
 Json shape_of(const Type &type) {
     Json shape = Json::array();
@@ -31,7 +50,7 @@ Json buffers_of(const Plan &plan) {
         rows.push_back({{"name", buffer.name},
                         {"dtype", to_string(buffer.type.dtype)},
                         {"shape", shape_of(buffer.type)},
-                        {"storage", storage_names[static_cast<int>(buffer.storage)]},
+                        {"storage", name_of(buffer.storage)},
                         {"index", buffer.index},
                         {"first_step", buffer.first_step},
                         {"last_step", buffer.last_step}});
@@ -99,7 +118,7 @@ Json program_of(const BuiltForm &built, const Uses &uses) {
     for (const PlanArgument &argument : plan.arguments) {
         const Type &type = plan.buffers[argument.data_buffer].type;
         manifest["arguments"].push_back({{"name", argument.name},
-                                         {"role", role_names[static_cast<int>(argument.role)]},
+                                         {"role", name_of(argument.role)},
                                          {"dtype", to_string(type.dtype)},
                                          {"shape", shape_of(type)},
                                          {"scaled", argument.scale_buffer >= 0}});

@@ -1,6 +1,7 @@
 #include "emit/c_text.h"
 #include "emit/plan_text.h"
 #include "ir/words.h"
+#include "transforms/forms/value_forms.h"
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
@@ -12,6 +13,18 @@
 namespace scalide {
 
 namespace {
+
+// The numbers of enumerations below `emit`, which the plan has too.
+template<typename T>
+constexpr bool is_number(T value, int number) {
+    return static_cast<int>(value) == number;
+}
+static_assert(is_number(ArrayPart::Kind::whole, SCALIDE_WHOLE) && is_number(ArrayPart::Kind::data, SCALIDE_DATA) &&
+              is_number(ArrayPart::Kind::scale, SCALIDE_SCALE));
+static_assert(is_number(ScaleLayout::none, SCALIDE_SCALES_NONE) && is_number(ScaleLayout::outer_vec, SCALIDE_SCALES_OUTER_VEC) &&
+              is_number(ScaleLayout::vec128, SCALIDE_SCALES_VEC128) && is_number(ScaleLayout::blk128x128, SCALIDE_SCALES_BLK128X128) &&
+              is_number(ScaleLayout::vec32_ue8m0, SCALIDE_SCALES_VEC32_UE8M0));
+static_assert(most_form_symbols == SCALIDE_TERM_SYMBOLS);
 
 // Writes extents as tables, each distinct polynomial and shape once.
 class ExtentTables {
@@ -50,11 +63,12 @@ public:
 private:
     std::string term(const Extent::Monomial &monomial, int64_t coefficient) const {
         std::string factors;
-        for (size_t k = 0; k < 4; k++) {
+        for (size_t k = 0; k < SCALIDE_TERM_SYMBOLS; k++) {
             const auto found = k < monomial.size() ? std::ranges::find(symbols_, monomial[k], &Symbol::name) : symbols_.end();
             factors += fmt::format("{}, ", found == symbols_.end() ? -1 : found - symbols_.begin());
         }
-        internal_check(monomial.size() <= 4, "plan: an extent multiplies at most 4 symbols");
+        internal_check(monomial.size() <= SCALIDE_TERM_SYMBOLS,
+                       fmt::format("plan: an extent multiplies at most {} symbols", SCALIDE_TERM_SYMBOLS));
         return fmt::format("{{{}, {{{}}}}}, ", coefficient, factors);
     }
 

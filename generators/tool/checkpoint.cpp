@@ -9,7 +9,8 @@ namespace scalide {
 
 namespace {
 
-constexpr int64_t block_extent = 128; ///< of published scales of blocks
+constexpr int64_t block_extent = 128;                              ///< of published scales of blocks
+constexpr const char *part_suffixes[2][2] = SCALIDE_PART_SUFFIXES; ///< of data and scale
 constexpr const char *scale_suffixes[] = {"_scale", "_scale_inv"};
 
 /// Returns tensor -> file.
@@ -29,7 +30,7 @@ std::map<std::string, std::string> tensors_of_index(const std::string &path) {
 
 /// Returns the name of the scaled array if this is one of its two tensors.
 std::optional<std::string> array_of_part(const std::string &name, const std::map<std::string, std::string> &tensors) {
-    for (const auto &[data, scale] : {std::pair(".data", ".scale"), std::pair("!data", "!scale")}) {
+    for (const auto &[data, scale] : part_suffixes) {
         for (const std::string end : {data, scale}) {
             if (!name.ends_with(end)) continue;
             const std::string array = name.substr(0, name.size() - end.size());

@@ -7,9 +7,6 @@ namespace scalide {
 
 namespace {
 
-/// The runtime compares this many symbols (SCALIDE_TERM_SYMBOLS).
-constexpr size_t most_symbols = 4;
-
 /// Adds the extents of the axes of an operand that a dot_general neither contracts nor takes as a batch.
 void add_free_extents(const Program &program, ValueId operand, const std::vector<int64_t> &batch, const std::vector<int64_t> &contract,
                       std::set<Extent> &extents) {
@@ -37,7 +34,7 @@ Extent::Bindings values_of_one(const Program &program, const Extent &extent) {
     for (const std::string &name : extent.symbols()) values[name] = 1;
     const bool is_allowed = std::ranges::all_of(program.symbols, [&](const Symbol &s) { return !values.contains(s.name) || s.allows(1); });
     const bool is_one = extent.with_values(values) == Extent(1);
-    return is_allowed && is_one && values.size() <= most_symbols ? values : Extent::Bindings();
+    return is_allowed && is_one && values.size() <= most_form_symbols ? values : Extent::Bindings();
 }
 
 /// Returns each choice of one likely value for every symbol of an extent. Empty if a symbol has none.
@@ -54,7 +51,7 @@ std::vector<Extent::Bindings> likely_together(const Program &program, const Exte
         }
         choices = std::move(longer);
     }
-    return extent.symbols().size() <= most_symbols ? choices : std::vector<Extent::Bindings>();
+    return extent.symbols().size() <= most_form_symbols ? choices : std::vector<Extent::Bindings>();
 }
 
 } // namespace

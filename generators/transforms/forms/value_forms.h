@@ -3,6 +3,9 @@
 
 namespace scalide {
 
+/// A form has values of at most this many symbols, because the runtime compares this many.
+constexpr size_t most_form_symbols = 4;
+
 /// Returns the values of symbols for which a program is worth a form of its own, the most specific first. A matmul with one row or one
 /// column is another loop nest, so there is a form in which the rows or the columns of a matmul are 1, and one for each likely value of a
 /// symbol that counts rows or columns. If several symbols count the same rows or columns, there is one for each choice of likely values of

@@ -12,6 +12,13 @@
 extern "C" {
 #endif
 
+/* The names of the two tensors end in the suffixes of the first row: of the data, and of the scale. The second row is for files in which
+ * another tensor has one of these names. */
+#define SCALIDE_PART_SUFFIXES                                                                                                              \
+    {                                                                                                                                      \
+        {".data", ".scale"}, { "!data", "!scale" }                                                                                         \
+    }
+
 /* A tensor and its name. */
 typedef struct {
     const char *name;

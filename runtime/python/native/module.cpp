@@ -1,5 +1,6 @@
 // The extension module scalide._runtime. Users see it through scalide/library.py.
 #include "arrays.h"
+#include "scalide/safetensors.h"
 #include "xla_handler.h"
 #include <cstring>
 #include <nanobind/stl/shared_ptr.h>
@@ -211,6 +212,12 @@ nb::list describe_state(const LoadedProgram &program) {
     return rows;
 }
 
+/// Returns the suffixes of data and scale in files, and those that replace them.
+nb::tuple part_suffixes() {
+    const char *rows[2][2] = SCALIDE_PART_SUFFIXES;
+    return nb::make_tuple(nb::make_tuple(rows[0][0], rows[0][1]), nb::make_tuple(rows[1][0], rows[1][1]));
+}
+
 PyObject *exception_of(scalide_status status) {
     switch (status) {
     case SCALIDE_INVALID_ARGUMENT: return PyExc_ValueError;
@@ -232,6 +239,7 @@ NB_MODULE(_runtime, module) {
         }
     });
     module.attr("version") = SCALIDE_VERSION;
+    module.attr("part_suffixes") = part_suffixes();
     module.def("set_dtypes", set_dtypes);
     module.attr("xla_handler") = xla_handler();
     nb::class_<Constants>(module, "Constants").def_prop_ro("bytes", [](const Constants &constants) {

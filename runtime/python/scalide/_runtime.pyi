@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 
 version: str
+part_suffixes: tuple[tuple[str, str], tuple[str, str]]
+"""The suffixes of data and scale in a file. The second row is for the case that another array has one of these names."""
 xla_handler: Any
 """A capsule with the FFI handler for XLA. None if the module was built without the headers of XLA."""
 

@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import arrays
+from ._runtime import part_suffixes
 from .scaled_array import ScaledArray
 from .tree import LEAF, Tree, node_of
 from .words import is_name
 
-#: The suffixes of data and scale. The second row is for the case that another array has one of these names. The C runtime does the same.
-SUFFIXES = ((".data", ".scale"), ("!data", "!scale"))
 VERSION = {"scalide.version": "1"}
 TREE = "scalide.tree"  #: the metadata entry that holds the structure of the pytree
 _NUMBERS = {bool: np.bool_, int: np.int32, float: np.float32}
@@ -44,7 +43,7 @@ def save(path: str | os.PathLike, tree: Any) -> None:
     for name, leaf in whole.items():
         if isinstance(leaf, ScaledArray):
             taken = whole.keys() | content.keys()
-            names = next(([name + end for end in row] for row in SUFFIXES if not any(name + end in taken for end in row)), None)
+            names = next(([name + end for end in row] for row in part_suffixes if not any(name + end in taken for end in row)), None)
             if names is None:
                 raise ValueError(f"{name}: other arrays have the names of its data and scale. Rename one.")
             content.update(zip(names, (leaf.data, leaf.scale)))
@@ -204,7 +203,7 @@ def _find(content, name, path, like=None):
     if name in content:
         found = content.pop(name)
     else:
-        parts = next((row for row in SUFFIXES[::-1] if _is_scaled(content, name, row)), None)
+        parts = next((row for row in part_suffixes[::-1] if _is_scaled(content, name, row)), None)
         if parts is None:
             raise ValueError(f"{path}: the file has no array {name}. Other arrays: {', '.join(sorted(content)[:10]) or 'none'}.")
         found = _scaled(f"{path}: {name}", content.pop(name + parts[0]), content.pop(name + parts[1]))
@@ -224,7 +223,7 @@ def _is_scaled(content, name, row):
 def _by_name(content, path):
     """Returns the content of a file without a structure as a dict. `x.data` and `x.scale` become one ScaledArray."""
     result = {}
-    for row in SUFFIXES[::-1]:
+    for row in part_suffixes[::-1]:
         for name in [each[: -len(row[0])] for each in content if each.endswith(row[0])]:
             if name and name not in result and name not in content and _is_scaled(content, name, row):
                 result[name] = _scaled(f"{path}: {name}", content.pop(name + row[0]), content.pop(name + row[1]))

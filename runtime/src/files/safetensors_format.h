@@ -1,6 +1,6 @@
 #pragma once
 #include "base/text.h"
-#include "scalide/scalide.h"
+#include "scalide/safetensors.h"
 #include <cstdint>
 
 /// Definitions that the safetensors reader and writer share. A file has 8 bytes of header length (little endian), a JSON header, and the
@@ -10,9 +10,7 @@ namespace scalide {
 constexpr uint64_t header_length_bytes = 8;
 constexpr uint64_t max_header_bytes = 100'000'000; // the limit of the reference implementation
 constexpr char metadata_key[] = "__metadata__";
-/// The suffixes of the two parts of a scaled tensor. The second row is used if another tensor already has a name with a suffix of the first
-/// row.
-constexpr const char *part_suffixes[2][2] = {{".data", ".scale"}, {"!data", "!scale"}};
+constexpr const char *part_suffixes[2][2] = SCALIDE_PART_SUFFIXES;
 constexpr char version_key[] = "scalide.version", version[] = "1";
 
 /// Returns "F8_E4M3" for SCALIDE_F8_E4M3FN, ...
