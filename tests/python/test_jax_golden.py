@@ -18,8 +18,8 @@ from scalide.jax.primitives import RULES
 from scalide.jax.text import Value, Writer, type_text
 from scalide.jax.walk import Walk
 
-WHOLE = Path(os.environ.get("SCALIDE_SHARED_DIR", "")) / "golden"
-GOLDEN = WHOLE if (WHOLE / "graphs.json").exists() else Path(__file__).parents[1] / "golden/data"
+SHARED = os.environ.get("SCALIDE_SHARED_DIR")
+GOLDEN = Path(SHARED) / "golden" if SHARED and Path(SHARED, "golden/graphs.json").exists() else Path(__file__).parents[1] / "golden/data"
 NAMES = {"set_scaling_p": "set_scaling", "get_data_scale_p": "get_data_scale", "stop_scaling_p": "stop_scaling"}
 CANCELLING = {"prog26.f32.NONE": 2**10}  #: ulp: of x - x / (1 + x^2) no more is left where x is small, however it moves
 AT_ONCE = 12

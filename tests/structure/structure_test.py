@@ -181,7 +181,18 @@ def readmes():
                 place = (found[0] / file).parent if found else place
 
 
-TESTS = [includes, subfolders, sizes, rules_have_checks, nothing_generated, formatting, ascii_sources, mutations_apply, readmes]
+def cmake_files():
+    """The CMake files of the product give a target its own options, and read nothing outside of the project."""
+    edits = re.compile(r"^\s*(?:set|string|list)\(.*\bCMAKE_(?:C|CXX)_FLAGS", re.M)
+    for name in tracked("CMakeLists.txt", ".cmake"):
+        text = (ROOT / name).read_text()
+        for found in edits.finditer(text):
+            yield f"{name}: options of a target must be its property, got {found[0].strip()}. Use target_compile_options"
+        for found in re.finditer(r"PROJECT_SOURCE_DIR\}/\.\..*", text):
+            yield f"{name}: a path must be inside the project, got {found[0]}"
+
+
+TESTS = [includes, subfolders, sizes, rules_have_checks, nothing_generated, formatting, ascii_sources, mutations_apply, readmes, cmake_files]
 
 if __name__ == "__main__":
     test = {t.__name__: t for t in TESTS}[sys.argv[1]]

@@ -6,8 +6,9 @@ namespace scalide::test {
 namespace {
 
 std::filesystem::path folder_of(const std::string &suite) {
-    const std::filesystem::path whole = std::filesystem::path(SCALIDE_SHARED_DIR) / "golden";
-    return std::filesystem::exists(whole / (suite + ".json")) ? whole : std::filesystem::path(SCALIDE_TESTS_DIR) / "golden/data";
+    const std::filesystem::path shared = SCALIDE_SHARED_DIR, whole = shared / "golden";
+    const bool use_whole = !shared.empty() && std::filesystem::exists(whole / (suite + ".json"));
+    return use_whole ? whole : std::filesystem::path(SCALIDE_TESTS_DIR) / "golden/data";
 }
 
 template<typename T, typename Out>
