@@ -7,7 +7,7 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${lowering_source
 set(lowering_kinds "")
 foreach(source ${lowering_sources})
     get_filename_component(stem "${source}" NAME_WE)
-    if(source MATCHES "/lower/" AND EXISTS "${PROJECT_SOURCE_DIR}/schedules/cpu/${stem}.cpp" AND NOT stem IN_LIST lowering_kinds)
+    if(source MATCHES "/lower/[a-z]+/[a-z]+.cpp" AND EXISTS "${PROJECT_SOURCE_DIR}/schedules/gpu/${stem}.cpp" AND NOT stem IN_LIST lowering_kinds)
         list(APPEND lowering_kinds ${stem})
         set(lowering_${stem} "")
     endif()

@@ -1,6 +1,6 @@
 #include "schedules/gpu/kinds.h"
 #include "schedules/gpu/loops.h"
-#include "schedules/tables/tile_loops.h"
+#include "schedules/gpu/tile_loops.h"
 #include <algorithm>
 
 // tiled: a block of threads computes a tile in shared memory, writes it in the memory order of each output, and reduces it. Then one block

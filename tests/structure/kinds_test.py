@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = {"lower", "schedule"}
-KINDS = {p.stem for p in (ROOT / "generators/lower").glob("*/*.cpp") if (ROOT / "schedules/cpu" / p.name).exists()}
+KINDS = {p.stem for p in (ROOT / "generators/lower").glob("*/*.cpp") if "_" not in p.stem and (ROOT / "schedules/gpu" / p.name).exists()}
 
 
 def owner(stem):

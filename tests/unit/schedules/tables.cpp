@@ -96,11 +96,12 @@ TEST(schedules, a_table_without_a_row_for_a_kernel_is_refused) {
 }
 
 TEST(schedules, budgets_are_refused_with_file_and_line) {
-    const std::string budget = "- {kind: tiled, budget: {tile_bytes: 32}}\n", tiles = "- {kind: tiled, tiles: {lanes: 8}}\n";
+    const std::string budget = "- {kind: tiled, gpu: true, budget: {tile_bytes: 32}}\n",
+                      tiles = "- {kind: tiled, gpu: true, tiles: {threads: 8}}\n";
     EXPECT_EQ(of_tiles(tiles + budget), "");
-    EXPECT_EQ(of_tiles("- {kind: tiled, tiles: {lanes: 8}, budget: {tile_bytes: 32}}\n"),
+    EXPECT_EQ(of_tiles("- {kind: tiled, gpu: true, tiles: {threads: 8}, budget: {tile_bytes: 32}}\n"),
               "tiles.yaml:1: tiled: 'tiles' cannot be used with 'budget'");
-    EXPECT_EQ(of_tiles("- {kind: tiled, budget: {tile_byte: 32}}\n"),
+    EXPECT_EQ(of_tiles("- {kind: tiled, gpu: true, budget: {tile_byte: 32}}\n"),
               "tiles.yaml:1: unknown key 'tiled.budget.tile_byte'. Did you mean 'tile_bytes'?");
     EXPECT_EQ(of_tiles("- {kind: row, gpu: true, budget: {warp_columns: 32, warp_registers: 9}}\n"),
               "tiles.yaml:1: row.budget.shared_elements: missing key");
@@ -116,14 +117,12 @@ TEST(schedules, budgets_are_those_of_the_target) {
         "- {kind: contract, features: [avx512], budget: {panel_vectors: 4, bf16_pairs: 0, byte_quads: 1}}\n"
         "- {kind: contract, budget: {panel_vectors: 2, bf16_pairs: 0, byte_quads: 0}}\n"
         "- {kind: column, budget: {bf16_rows: 8}}\n"
-        "- {kind: tiled, budget: {tile_bytes: 100}}\n"
         "- {kind: sort, budget: {network: 0, network_lines: 0, network_step: 1, digits_line: 1, digits_element: 1, maximum_element: 1}}\n",
         "tiles.yaml");
     const Halide::Target wide("x86-64-linux-avx512"), narrow("x86-64-linux"), gpu("x86-64-linux-cuda");
     EXPECT_EQ(choose_budgets(rows, wide).panel_vectors, 4);
     EXPECT_EQ(choose_budgets(rows, narrow).panel_vectors, 2);
     EXPECT_EQ(choose_budgets(rows, narrow).bf16_rows, 8);
-    EXPECT_EQ(choose_budgets(rows, narrow).tile_bytes, 100);
     EXPECT_EQ(choose_budget(rows, "contract", narrow), (Tiles{{"panel_vectors", 2}, {"bf16_pairs", 0}, {"byte_quads", 0}}));
     EXPECT_EQ(choose_budget(rows, "map", narrow), Tiles());
     EXPECT_EQ(refusal([&] { choose_budgets(rows, gpu); }), "tiles: the table has no entry with the budget of kernels of kind row on "

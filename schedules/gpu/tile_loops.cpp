@@ -1,4 +1,4 @@
-#include "schedules/tables/tile_loops.h"
+#include "schedules/gpu/tile_loops.h"
 #include <algorithm>
 
 namespace scalide {
