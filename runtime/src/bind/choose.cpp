@@ -78,14 +78,12 @@ scalide_status choose_form(const Request &request, Choice &choice) {
     scalide_status status = choose_program(request.context, &choice.program);
     if (status == SCALIDE_OK) status = choice.symbols.reserve(*choice.program); // all programs of the tree have the same symbols
     if (status == SCALIDE_OK) status = fit(request, choice);
-    while (status == SCALIDE_OK) {
-        const scalide_program &program = *choice.program;
-        choice.program = &find_variant(*request.context, program, choice.symbols.values());
-        if (choice.program == &program) break;
-        status = enter_program(request.context, program.target, &choice.program);
-        if (status == SCALIDE_OK) status = fit(request, choice);
-    }
-    return status;
+    if (status != SCALIDE_OK) return status;
+    const scalide_program &program = *choice.program;
+    choice.program = &find_variant(*request.context, program, choice.symbols.values());
+    if (choice.program == &program) return status;
+    status = enter_program(request.context, program.target, &choice.program); // a form has no forms for values of its own
+    return status == SCALIDE_OK ? fit(request, choice) : status;
 }
 
 } // namespace scalide
