@@ -11,10 +11,11 @@ namespace {
 constexpr int largest = 1 << 20;
 constexpr int64_t any_extent = std::numeric_limits<int64_t>::max();
 
-std::vector<std::string> kinds() {
+/// Returns the kernel classes that have a schedule for GPUs, or for CPUs.
+std::vector<std::string> kinds(bool gpu) {
     std::vector<std::string> names;
     for (const ScheduledKernels &kernels : scheduled_kernels())
-        if (!kernels.gpu) names.emplace_back(kernels.kind);
+        if (kernels.gpu == gpu) names.emplace_back(kernels.kind);
     names.erase(std::ranges::unique(names).begin(), names.end());
     return names;
 }
@@ -113,8 +114,8 @@ TileRow row_of(const YamlValue &node) {
         value.fields({{"kind", Key::required}, {"gpu"}, {"form"}, {"features"}, {"extents"}, {"tiles"}, {"budget"}, {"measured"}});
     TileRow row;
     row.line = value.location().line;
-    row.kind = fields.find("kind")->word(kinds());
     if (const YamlValue *gpu = fields.find("gpu")) row.gpu = gpu->flag();
+    row.kind = fields.find("kind")->word(kinds(row.gpu));
     if (const YamlValue *features = fields.find("features"))
         for (const YamlValue &word : features->elements()) row.features.push_back(feature_of(word));
     if (const YamlValue *measured = fields.find("measured")) measured->text();
