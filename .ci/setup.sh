@@ -82,6 +82,22 @@ install_packages() {
     run_logged "apt-get install" apt-install apt_install
 }
 
+# locked COMMAND...: runs COMMAND when no other one uses the build folder. pip builds there too.
+locked() { flock --close "$BUILD/lock" "$@"; }
+
+# build_targets TARGET...
+build_targets() { locked cmake --build "$BUILD" -j "$JOBS" --target "$@"; }
+
+# can_build: whether the build folder is configured, with programs that are still there. pip may have had them in a temporary environment.
+can_build() {
+    local name program
+    [ -e "$BUILD/build.ninja" ] && [ -e "$BUILD/CMakeCache.txt" ] || return 1
+    for name in CMAKE_COMMAND CMAKE_MAKE_PROGRAM; do
+        program=$(sed -n "s/^$name:[A-Z]*=//p" "$BUILD/CMakeCache.txt")
+        [ -x "$program" ] || return 1
+    done
+}
+
 # install_wheel NAME VERSION FOLDER: unpacks a wheel of PyPI.
 install_wheel() {
     local part=$3.part
@@ -157,9 +173,9 @@ scalide_setup() {
     if [ -n "${SCALIDE_WITH_DOCS:-}" ]; then scalide_docs; fi
     local options=(-DSCALIDE_FETCH_HALIDE=ON "${SCALIDE_CMAKE_OPTIONS[@]}") file=$BUILD/options
     # CMake keeps the options of earlier commands, so ./demo after ./check changes nothing.
-    if [ ! -e "$BUILD/build.ninja" ] || [ "$ROOT/CMakeLists.txt" -nt "$BUILD/build.ninja" ] || [ ! -e "$file" ] ||
+    if ! can_build || [ "$ROOT/CMakeLists.txt" -nt "$BUILD/build.ninja" ] || [ ! -e "$file" ] ||
         printf '%s\n' "${options[@]}" | grep -vxFf "$file" >/dev/null; then
-        run_logged "configuring with CMake (the first time needs a network)" configure cmake -S "$ROOT" -B "$BUILD" -G Ninja "${options[@]}"
+        run_logged "configuring with CMake (the first time needs a network)" configure locked cmake -S "$ROOT" -B "$BUILD" -G Ninja "${options[@]}"
         { if [ -e "$file" ]; then grep -vFf <(printf '%s\n' "${options[@]%%=*}=") "$file" || true; fi; printf '%s\n' "${options[@]}"; } >"$file.part"
         mv "$file.part" "$file"
     fi

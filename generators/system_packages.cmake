@@ -24,6 +24,10 @@ endfunction()
 
 # scalide_find_build_tools(): the programs that project() needs. It must be called before project().
 function(scalide_find_build_tools)
+    # pip may have configured this folder with a program of a temporary environment.
+    if(IS_ABSOLUTE "${CMAKE_MAKE_PROGRAM}" AND NOT EXISTS "${CMAKE_MAKE_PROGRAM}")
+        unset(CMAKE_MAKE_PROGRAM CACHE)
+    endif()
     if(CMAKE_GENERATOR MATCHES "Ninja" AND NOT CMAKE_MAKE_PROGRAM)
         find_program(program NAMES ninja-build ninja samu NO_CACHE)
         if(NOT program)

@@ -1,4 +1,5 @@
 # Installs two components. `runtime` is what applications link. `generator` is the tool, the rules and the library for generators in C++.
+# `python_tool` is what the Python package adds to its own component: the tool, its data, the runtime and libHalide.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/Scalide")
@@ -44,4 +45,14 @@ set_property(TARGET scalide APPEND PROPERTY INSTALL_RPATH "$ORIGIN/../${CMAKE_IN
 install(DIRECTORY "${PROJECT_BINARY_DIR}/installed_headers/scalide" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" ${part})
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/rules" DESTINATION "${CMAKE_INSTALL_DATADIR}/scalide" ${part})
 install(FILES "${SCALIDE_HALIDE_LIBRARY}" DESTINATION "${CMAKE_INSTALL_LIBDIR}/scalide" ${part})
+
+set(part COMPONENT python_tool EXCLUDE_FROM_ALL)
+install(TARGETS scalide RUNTIME DESTINATION scalide/_install/bin ${part})
+install(TARGETS scalide_runtime ARCHIVE DESTINATION "scalide/_install/${CMAKE_INSTALL_LIBDIR}" ${part})
+if(TARGET scalide_runtime_shared) # without the link, because a wheel would contain it as a second copy
+    install(TARGETS scalide_runtime_shared LIBRARY DESTINATION "scalide/_install/${CMAKE_INSTALL_LIBDIR}" NAMELINK_SKIP ${part})
+endif()
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/runtime/include" DESTINATION scalide/_install ${part})
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/rules" DESTINATION scalide/_install/share/scalide ${part})
+install(FILES "${SCALIDE_HALIDE_LIBRARY}" DESTINATION "scalide/_install/${CMAKE_INSTALL_LIBDIR}/scalide" ${part})
 include("${CMAKE_CURRENT_LIST_DIR}/packages.cmake")

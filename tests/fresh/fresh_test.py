@@ -92,6 +92,10 @@ def follow(suite: str, checkout: pathlib.Path, work: pathlib.Path, table: list):
     readme, install = clone / "README.md", clone / "docs/start/install.md"
 
     machine.run(map(shorter, installation_lines(readme)))
+    # After pip, ./demo compiles only what it needs for generators in C++.
+    compiled = re.findall(r"Building C\w* object (\S+)", (clone / "build/log/build.log").read_text())
+    if not compiled or any("scalide_generator.dir" not in name for name in compiled):
+        raise Failure(f"./demo compiles what pip has compiled: {compiled}")
     prefix = {"CMAKE_PREFIX_PATH": f"{CHECKOUT}/build/install", "PATH": f"{CHECKOUT}/scalide-env/bin:{fresh_root.variables()['PATH']}"}
     machine.page(readme, "readme", more=prefix)
 

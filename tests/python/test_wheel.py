@@ -18,7 +18,8 @@ assert "jax" not in sys.modules and scalide.__file__.startswith(sys.argv[1])
 
 def test_installed_package_builds_and_runs(tmp_path):
     site = tmp_path / "site"
-    subprocess.run(["cmake", "--install", BUILD, "--component", "python", "--prefix", site], check=True, stdout=subprocess.DEVNULL)
+    for component in ("python", "python_tool"):
+        subprocess.run(["cmake", "--install", BUILD, "--component", component, "--prefix", site], check=True, stdout=subprocess.DEVNULL)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SCALIDE_", "LD_"))} | {"PYTHONPATH": str(site)}
     subprocess.run([sys.executable, "-c", CODE, site], check=True, cwd=tmp_path, env=environment)
     names = {str(path.relative_to(site / "scalide")) for path in site.joinpath("scalide").rglob("*") if path.is_file()}
