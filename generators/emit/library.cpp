@@ -63,9 +63,13 @@ ProgramForms<Form> compile_forms(const LibraryProgram &source, const Rulebook &r
     for (const std::string &name : split_targets(options.target)) {
         const bool is_first = forms.empty();
         const TargetFacts facts = facts_of(name, options);
-        const CompileOptions compilation{policy_of(source, options), facts, is_first ? options.after_pass : nullptr,
-                                         options.checks_types,       true,  true,
-                                         choose_panels(facts)};
+        const CompileOptions compilation{.policy = policy_of(source, options),
+                                         .facts = facts,
+                                         .after_pass = is_first ? options.after_pass : nullptr,
+                                         .checks_types = options.checks_types,
+                                         .takes_notes = true,
+                                         .splits_constants = true,
+                                         .choose_panels = choose_panels(facts)};
         Compiled compiled = run_passes(source.program, rulebook, compilation, Stage::forms);
         if (is_first) {
             dump_shapes(compiled.forms.main.program, options);
@@ -114,14 +118,14 @@ Plan plan_of(const BuiltForm &built, const LibraryProgram &source, const BuildOp
 
 /// Plans all forms of a program. The hash of the program depends on all of them.
 void add_plans(ProgramForms<BuiltForm> &forms, const LibraryProgram &source, const BuildOptions &options) {
-    std::string *hash = nullptr; // of the main program for the first target
+    std::string hash;
     for (MachineForms<BuiltForm> &machine : forms) {
         each_form(machine, [&](BuiltForm &built) {
             built.plan = plan_of(built, source, options);
-            if (hash != nullptr) *hash = hash_text(*hash + built.plan.hash);
-            if (hash == nullptr) hash = &built.plan.hash;
+            hash = hash.empty() ? built.plan.hash : hash_text(hash + built.plan.hash);
         });
     }
+    forms[0].main.plan.hash = hash;
 }
 
 std::vector<KernelTarget> kernel_targets(const BuildOptions &options) {

@@ -145,16 +145,24 @@ Json form_of(const MachineForms<BuiltForm> &machine, const BuiltForm &built, con
     return row;
 }
 
+void add_variants(Json &program, const MachineForms<BuiltForm> &machine, const Uses &uses) {
+    for (const BuiltForm &variant : machine.variants) program["variants"].push_back(form_of(machine, variant, uses));
+}
+
+void add_prepare(Json &main, const MachineForms<BuiltForm> &machine, const Uses &uses) {
+    if (machine.prepare) main["prepare"] = form_of(machine, *machine.prepare, uses);
+}
+
 /// Returns the entry of a program. Its variants are for some GPUs or values of symbols, and for other CPUs.
 Json machines_of(const ProgramForms<BuiltForm> &machines, const Uses &uses) {
     Json program = form_of(machines[0], machines[0].main, uses);
-    for (const BuiltForm &variant : machines[0].variants) program["variants"].push_back(form_of(machines[0], variant, uses));
-    if (machines[0].prepare) program["prepare"] = form_of(machines[0], *machines[0].prepare, uses);
+    add_variants(program, machines[0], uses);
+    add_prepare(program, machines[0], uses);
     for (const MachineForms<BuiltForm> &machine : machines | std::views::drop(1)) {
         Json main = form_of(machine, machine.main, uses);
-        if (machine.prepare) main["prepare"] = form_of(machine, *machine.prepare, uses);
+        add_prepare(main, machine, uses);
         program["variants"].push_back(std::move(main));
-        for (const BuiltForm &variant : machine.variants) program["variants"].push_back(form_of(machine, variant, uses));
+        add_variants(program, machine, uses);
     }
     return program;
 }

@@ -84,7 +84,7 @@ struct ConvertCommand {
     void run() const {
         const Rulebook rulebook = program.load_rulebook();
         const Program source = program.load_program(rulebook);
-        const CompileOptions options{program.load_numerics(), {}, {}, false};
+        const CompileOptions options{.policy = program.load_numerics(), .checks_types = false};
         const Program wanted = run_passes(source, rulebook, options, Stage::formats).forms.main.program;
         Checkpoint checkpoint(input);
         std::map<std::string, std::string> sources = sources_of(checkpoint);

@@ -185,7 +185,7 @@ void add_explain(CLI::App &app) {
     explain->callback([command] {
         const Rulebook rulebook = command->program.load_rulebook();
         const Program program = command->program.load_program(rulebook);
-        const CompileOptions options{command->program.load_numerics(), {}, {}, false, true};
+        const CompileOptions options{.policy = command->program.load_numerics(), .checks_types = false, .takes_notes = true};
         const PolicyDecisions decisions = run_passes(program, rulebook, options, Stage::formats).notes.decisions;
         if (command->matmuls) {
             command->json ? print_json(decisions.matmuls) : print_matmuls(decisions.matmuls);

@@ -40,7 +40,11 @@ struct InspectCommand {
         const Rulebook rulebook = program.load_rulebook();
         const TargetFacts facts = target_facts(build);
         const Program loaded = program.load_program(rulebook);
-        CompileOptions options{program.load_numerics(), facts, {}, build.checks_types, true, true};
+        CompileOptions options{.policy = program.load_numerics(),
+                               .facts = facts,
+                               .checks_types = build.checks_types,
+                               .takes_notes = true,
+                               .splits_constants = true};
         PassCosts measured;
         if (costs) {
             PassCosts::print_head();

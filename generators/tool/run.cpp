@@ -70,7 +70,7 @@ struct RunCommand {
             throw UserError({Location(), "--check-finite", "needs '--interpret stored' or compiled kernels", "--interpret real", ""});
         const Policy policy = how == Mode::real ? Policy() : program.load_numerics();
         const Stage last = how == Mode::real ? Stage::calls : check || check_finite ? Stage::stores : Stage::kernels;
-        const CompileOptions options{policy, target_facts(build), {}, build.checks_types};
+        const CompileOptions options{.policy = policy, .facts = target_facts(build), .checks_types = build.checks_types};
         const Program program_to_run = run_passes(loaded, rulebook, options, last).forms.main.program;
         std::vector<Array> inputs_in_order;
         for (const Argument &argument : program_to_run.arguments) {

@@ -11,11 +11,11 @@ namespace scalide {
 
 /// The options of compile().
 struct CompileOptions {
-    Policy policy;
-    TargetFacts facts;
+    Policy policy = {};
+    TargetFacts facts = {};
     /// Called with each program that a pass made, and the name of the pass. `--dump-after` prints the program here, and tests run the
     /// interpreter here.
-    std::function<void(const std::string &pass, const Program &)> after_pass;
+    std::function<void(const std::string &pass, const Program &)> after_pass = {};
     /// Check every node against its rule after each pass (Invariant::typed). This takes about as long as the passes. All other invariants
     /// are always checked, except between the passes of fusion, because their kernels are checked at the end.
     bool checks_types = true;

@@ -1,6 +1,5 @@
 #include "transforms/forms/cards.h"
 #include "ir/text.h"
-#include "ir/verify.h"
 #include "transforms/analysis/passes.h"
 #include "transforms/library/library_call.h"
 #include <algorithm>
@@ -22,7 +21,6 @@ std::vector<CardProgram> fuse_for_cards(const Program &expanded, const Program &
         TargetFacts own = facts;
         own.cards = cards;
         Program variant = fuse(expanded, own);
-        verify(variant, "fuse");
         const std::string text = to_string(variant);
         if (text == to_string(fused)) continue;
         CardProgram &place = variants.try_emplace(text, CardProgram{std::move(variant), {}}).first->second;

@@ -11,7 +11,7 @@ struct CardProgram {
 };
 
 /// Fuses `expanded` again for compute capabilities whose library computes matmuls that the others' library does not. All other GPUs run
-/// `fused`. Empty if the result is the same for all.
+/// `fused`. Empty if the result is the same for all. The pass card_forms checks the programs.
 std::vector<CardProgram> fuse_for_cards(const Program &expanded, const Program &fused, const TargetFacts &facts);
 
 } // namespace scalide
