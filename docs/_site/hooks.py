@@ -26,6 +26,9 @@ GENERATED = {
     "functions-of-c-programs": "reference/dsl.md",
     "the-c-interface": "reference/c-runtime.md",
     "tensor-files-in-c": "reference/c-safetensors.md",
+    "checkpoints-in-c": "reference/c-checkpoints.md",
+    "files-of-flax-in-c": "reference/c-msgpack.md",
+    "metrics-in-c": "reference/c-metrics.md",
     "the-c-classes": "reference/cpp-runtime.md",
 }
 

@@ -1,6 +1,7 @@
 #include "emit/kernel_objects.h"
 #include "emit/files.h"
 #include "emit/process.h"
+#include "ir/regions.h"
 #include "ir/text.h"
 #include "ir/words.h"
 #include <deque>
@@ -117,10 +118,13 @@ fs::path find_object(const PreparedKernel &kernel, const KernelTarget &target, c
 /// The kernels of a program by name, with their steps.
 std::map<std::string, ReadyKernel> steps_of(const Program &fused) {
     std::map<std::string, ReadyKernel> kernels;
-    for (const Node &call : fused.nodes) {
-        const std::string &name = call.attributes.at("program").word;
-        kernels.try_emplace(name, ReadyKernel{name, 0, call.location}).first->second.steps++;
-    }
+    visit_programs(fused, [&](const Program &program) {
+        for (const Node &call : program.nodes) {
+            if (!call.regions.empty()) continue;
+            const std::string &name = call.attributes.at("program").word;
+            kernels.try_emplace(name, ReadyKernel{name, 0, call.location}).first->second.steps++;
+        }
+    });
     return kernels;
 }
 

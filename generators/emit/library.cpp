@@ -67,6 +67,7 @@ ProgramForms<Form> compile_forms(const LibraryProgram &source, const Rulebook &r
                                          .facts = facts,
                                          .after_pass = is_first ? options.after_pass : nullptr,
                                          .checks_types = options.checks_types,
+                                         .unroll = options.unroll,
                                          .takes_notes = true,
                                          .splits_constants = true,
                                          .choose_panels = choose_panels(facts)};

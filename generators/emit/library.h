@@ -32,6 +32,7 @@ struct BuildOptions {
     bool require_libraries = false;        ///< a library must compute each matmul of a GPU program; otherwise, an error at build or bind
     bool traceable = false;                ///< store each rounded operand and each scale, so that a trace can show it; slower on CPUs
     bool checks_types = false;             ///< check each node against its rule after each pass; for work on passes
+    Unroll unroll = Unroll::short_ones;    ///< CompileOptions::unroll
     std::function<void(const std::string &pass, const Program &)> after_pass;
     /// Called for each kernel that is ready: how many are ready, and how many there are.
     std::function<void(size_t done, size_t total, const ReadyKernel &)> progress;

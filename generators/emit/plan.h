@@ -70,6 +70,37 @@ struct PlanStep {
     std::optional<PlanMatmul> matmul = {};
 };
 
+enum class BlockKind { loop = SCALIDE_BLOCK_LOOP, while_loop = SCALIDE_BLOCK_WHILE, switch_branch = SCALIDE_BLOCK_SWITCH };
+
+/// An element of the first axis of buffer `of`, which each step of a loop reads or writes as `buffer`.
+struct PlanRow {
+    int buffer = -1, of = -1;
+    bool is_written = false;
+};
+
+/// An array that a loop carries. A step reads buffer `before` and writes buffer `after`; if they are equal, it updates the buffer in place.
+struct PlanCarry {
+    int init = -1, before = -1, after = -1;
+};
+
+/// Steps that run several times, or of which only some run (scalide_block in runtime/include/scalide/plan.h, with the same members).
+struct PlanBlock {
+    std::string name; ///< operator and first result: "scan h"
+    Location location = {};
+    BlockKind kind = BlockKind::loop;
+    int parent = -1; ///< block
+    int first_step = 0, end_step = 0;
+    std::optional<Extent> length = {};
+    int condition = -1, step = -1; ///< buffers; -1: none
+    bool reverse = false;
+    int64_t most_steps = 0;
+    int test_end = 0;
+    std::vector<int> branch_ends = {};
+    std::vector<PlanRow> rows = {};
+    std::vector<PlanCarry> carries = {};
+    std::vector<int> results = {}; ///< buffers
+};
+
 /// A fused program as data: steps over buffers. The generated C source contains nothing else.
 struct Plan {
     std::string name, doc, target, numerics, hash;
@@ -79,6 +110,7 @@ struct Plan {
     std::vector<PlanArgument> arguments;   ///< inputs and inouts in the program's order, then outputs, then what the policy adds
     std::vector<PlanBuffer> buffers;
     std::vector<PlanStep> steps;
+    std::vector<PlanBlock> blocks; ///< in the order of first_step; a block stands before the blocks in it
     int scalar_count = 0;
     bool require_libraries = false; ///< bind fails if a library refuses a matmul
 };

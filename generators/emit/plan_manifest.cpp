@@ -32,15 +32,11 @@ std::string name_of(ArgumentRole role) {
     throw InternalError("internal error: a role of unknown kind");
 }
 
+Json to_json(const Extent &extent) { return extent.is_static() ? Json(extent.value()) : Json(to_string(extent)); }
+
 Json shape_of(const Type &type) {
     Json shape = Json::array();
-    for (const Extent &extent : type.shape) {
-        if (extent.is_static()) {
-            shape.push_back(extent.value());
-        } else {
-            shape.push_back(to_string(extent));
-        }
-    }
+    for (const Extent &extent : type.shape) shape.push_back(to_json(extent));
     return shape;
 }
 
@@ -99,6 +95,43 @@ Json steps_of(const Plan &plan) {
     return rows;
 }
 
+std::string name_of(BlockKind kind) {
+    switch (kind) {
+    case BlockKind::loop: return "loop";
+    case BlockKind::while_loop: return "while";
+    case BlockKind::switch_branch: return "switch";
+    }
+    throw InternalError("internal error: a block of unknown kind");
+}
+
+/// Adds the members of a block that its kind has.
+void add_control(Json &row, const Plan &plan, const PlanBlock &block) {
+    if (block.length) row["length"] = to_json(*block.length);
+    if (block.condition >= 0) row["condition"] = plan.buffers[block.condition].name;
+    if (block.step >= 0) row["step"] = plan.buffers[block.step].name;
+    if (block.reverse) row["reverse"] = true;
+    if (block.most_steps > 0) row["most_steps"] = block.most_steps;
+    if (block.kind == BlockKind::while_loop) row["test_end"] = block.test_end;
+    if (block.kind == BlockKind::switch_branch) row["branch_ends"] = block.branch_ends;
+}
+
+Json block_of(const Plan &plan, const PlanBlock &block) {
+    const auto name = [&](int buffer) { return plan.buffers[buffer].name; };
+    Json row{{"name", block.name},
+             {"kind", name_of(block.kind)},
+             {"parent", block.parent},
+             {"first_step", block.first_step},
+             {"end_step", block.end_step}};
+    if (block.location.line > 0) row["line"] = block.location.line;
+    add_control(row, plan, block);
+    for (const PlanRow &moved : block.rows)
+        row["rows"].push_back({{"buffer", name(moved.buffer)}, {"of", name(moved.of)}, {"is_written", moved.is_written}});
+    for (const PlanCarry &carry : block.carries)
+        row["carries"].push_back({{"init", name(carry.init)}, {"before", name(carry.before)}, {"after", name(carry.after)}});
+    for (const int result : block.results) row["results"].push_back(name(result));
+    return row;
+}
+
 using Uses = std::map<std::string, std::vector<CardUse>>;
 
 Json program_of(const BuiltForm &built, const Uses &uses) {
@@ -126,6 +159,7 @@ Json program_of(const BuiltForm &built, const Uses &uses) {
     }
     manifest["buffers"] = buffers_of(plan);
     manifest["steps"] = steps_of(plan);
+    for (const PlanBlock &block : plan.blocks) manifest["blocks"].push_back(block_of(plan, block));
     for (const auto &[name, kernel] : built.kernels) {
         const Program &text = built.kernel(name);
         manifest["kernels"].push_back(

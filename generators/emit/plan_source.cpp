@@ -113,6 +113,35 @@ std::string steps_text(const BuiltForm &built, const std::string &prefix, Extent
     return operands + table("scalide_step", prefix + "steps", steps);
 }
 
+std::string numbers_text(const std::vector<int> &numbers) {
+    return numbers.empty() ? "" : fmt::format("    {},\n", fmt::join(numbers, ", "));
+}
+
+/// Writes the tables of block number `index`, and appends its entry to `rows`.
+std::string block_tables(const PlanBlock &block, const std::string &name, ExtentTables &extents, std::string &rows) {
+    std::string moved, carries;
+    for (const PlanRow &row : block.rows) moved += fmt::format("    {{{}, {}, {:d}}},\n", row.buffer, row.of, row.is_written);
+    for (const PlanCarry &carry : block.carries) carries += fmt::format("    {{{}, {}, {}}},\n", carry.init, carry.before, carry.after);
+    const auto pointer = [&](size_t count, const char *part) { return count ? name + part : "0"; };
+    const std::string location = short_location(block.location);
+    rows += fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {:d}, {}, {}, ", to_c_string(block.name),
+                        location.empty() ? "0" : to_c_string(location), static_cast<int>(block.kind), block.parent, block.first_step,
+                        block.end_step, block.length ? extents.shape({*block.length}) : "0", block.condition, block.step, block.reverse,
+                        block.most_steps, block.test_end);
+    rows += fmt::format("{}, {}, {}, {}, {}, {}, {}, {}}},\n", pointer(block.branch_ends.size(), "_branches"), block.branch_ends.size(),
+                        block.rows.size(), block.carries.size(), block.results.size(), pointer(block.rows.size(), "_rows"),
+                        pointer(block.carries.size(), "_carries"), pointer(block.results.size(), "_results"));
+    return table("int32_t", name + "_branches", numbers_text(block.branch_ends)) + table("scalide_row", name + "_rows", moved) +
+           table("scalide_carry", name + "_carries", carries) + table("int32_t", name + "_results", numbers_text(block.results));
+}
+
+std::string blocks_text(const Plan &plan, const std::string &prefix, ExtentTables &extents) {
+    std::string tables, rows;
+    for (size_t i = 0; i < plan.blocks.size(); i++)
+        tables += block_tables(plan.blocks[i], fmt::format("{}block{}", prefix, i), extents, rows);
+    return tables + table("scalide_block", prefix + "blocks", rows);
+}
+
 using Machine = MachineForms<BuiltForm>;
 
 /// Returns the prefix of the table names of a main program.
@@ -204,7 +233,7 @@ std::string program_text(const BuiltForm &built, const std::string &prefix, size
     ExtentTables extents(prefix, plan.symbols);
     const std::string symbols = symbol_rows(plan), arguments = argument_rows(plan), buffers = buffer_rows(plan, extents),
                       requirements = requirement_rows(plan, extents);
-    const std::string steps = steps_text(built, prefix, extents);
+    const std::string steps = steps_text(built, prefix, extents), blocks = blocks_text(plan, prefix, extents);
     const auto pointer = [&](size_t count, const char *table) { return count ? prefix + table : "0"; };
     const std::string numbers = fmt::format("{}, {}, {}, {}, {}", plan.symbols.size(), plan.arguments.size(), plan.buffers.size(),
                                             plan.steps.size(), plan.scalar_count);
@@ -213,13 +242,14 @@ std::string program_text(const BuiltForm &built, const std::string &prefix, size
                     pointer(plan.buffers.size(), "buffers"), pointer(plan.steps.size(), "steps"));
     return extents.text() + table("scalide_symbol", prefix + "symbols", symbols) +
            table("scalide_argument", prefix + "arguments", arguments) + table("scalide_buffer", prefix + "buffers", buffers) +
-           table("scalide_requirement", prefix + "requirements", requirements) + steps +
+           table("scalide_requirement", prefix + "requirements", requirements) + steps + blocks +
            fmt::format(
                "\nstatic const scalide_program {0}plan = {{\n    SCALIDE_PLAN_VERSION, {1}, {7}, {2},\n    {3},\n    {4}, {5}, {6}, "
-               "{8}, {9}, {10}, {11}, {12}, {13}, {14:d}}};\n",
+               "{8}, {9}, {10}, {11}, {12}, {13}, {14:d}, {15}, {16}}};\n",
                prefix, to_c_string(plan.name), to_c_string(plan.target), to_c_string(plan.numerics), to_c_string(plan.hash), numbers,
                tables, static_cast<int>(plan.device), variant_count, pointer(variant_count, "variants"), plan.requirements.size(),
-               pointer(plan.requirements.size(), "requirements"), prepare, signature_of(plan), plan.require_libraries);
+               pointer(plan.requirements.size(), "requirements"), prepare, signature_of(plan), plan.require_libraries, plan.blocks.size(),
+               pointer(plan.blocks.size(), "blocks"));
 }
 
 /// Returns the text of the forms for a machine. The prepare program and the variants are written first, because the tables of the main

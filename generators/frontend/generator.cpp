@@ -286,6 +286,8 @@ AssignedTensor::~AssignedTensor() {
 
 void AssignedTensor::assign(const TensorUse &use) {
     at(use.where, [&] {
+        Tracer::current().refuse_in_region("assign an Output, a State or a Statistic",
+                                           "Return the value from the function, and assign the result of the loop or the branch");
         const Tensor assigned(use.tensor.value()); // not a copy, which would be the same State as use.tensor
         GeneratorBase::Declaration *declaration = generator_ ? &generator_->declarations_[declaration_] : nullptr;
         if (declaration) declaration->where = use.where;

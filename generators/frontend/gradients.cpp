@@ -29,10 +29,7 @@ private:
     std::vector<bool> read_by_loss() const {
         std::vector<bool> is_read(program().values.size(), false);
         is_read[loss_] = true;
-        for (auto node = program().nodes.rbegin(); node != program().nodes.rend(); ++node) {
-            if (std::ranges::none_of(node->results, [&](ValueId result) { return is_read[result]; })) continue;
-            for (const ValueId operand : node->operands) is_read[operand] = true;
-        }
+        mark_sources(program(), is_read);
         return is_read;
     }
 

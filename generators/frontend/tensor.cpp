@@ -21,10 +21,13 @@ ValueId Tensor::value() const {
     if (value_ < 0) {
         throw UserError(statement({}, "this tensor is used before it is assigned", "Assign it, or pass an Input"));
     }
-    if (program_ != Tracer::current().number()) {
+    Tracer &tracer = Tracer::current();
+    if (program_ != tracer.number()) {
+        if (const std::optional<ValueId> captured = tracer.capture(program_, value_)) return *captured;
         throw UserError(statement({}, "this tensor belongs to another program",
                                   "Use tensors only in the generator that declares them, and pass them to another generator with call(). "
-                                  "Inside the function of a reduction, use only its arguments and numbers"));
+                                  "Inside the function of a reduction, use only its arguments and numbers. A value of a body or a branch "
+                                  "leaves it as a result"));
     }
     return value_;
 }
@@ -154,7 +157,7 @@ Tensor dot(const Tensor &a, const Tensor &b, const std::source_location &where) 
 Tensor einsum(const std::string &subscripts, const std::vector<Tensor> &operands, const std::source_location &where) {
     return at(where, [&] {
         Tracer &tracer = Tracer::current();
-        Node call{"einsum", {}, {{"subscripts", subscripts}}, {}, tracer.scope(), Role::primal, tracer.location()};
+        Node call = tracer.stamped("einsum", {{"subscripts", subscripts}});
         std::vector<Type> types;
         for (const Tensor &operand : operands) {
             call.operands.push_back(operand.value());

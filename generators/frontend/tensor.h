@@ -53,7 +53,7 @@ public:
     /// Returns the number of axes.
     int rank(const std::source_location &where = std::source_location::current()) const { return static_cast<int>(shape(where).size()); }
     /// Returns the number of the value in the program. Throws UserError if the tensor is empty or belongs to another program. Inside a
-    /// function that reduce() calls, tensors from outside belong to another program.
+    /// function that reduce() calls, tensors from outside belong to another program. The body of a loop and a branch may use them.
     ValueId value() const;
 
     /// Returns false if the tensor is empty.
@@ -273,6 +273,13 @@ public:
 
 private:
     std::string outer_;
+};
+
+/// The scope `amp_stop`. No built-in policy rounds operands or results of its operators: `const AmpStop stop;`. Use it for products that
+/// need the dtype of their operands, such as the iterations of an optimizer.
+class AmpStop : public Scope {
+public:
+    AmpStop() : Scope("amp_stop") {}
 };
 
 } // namespace scalide

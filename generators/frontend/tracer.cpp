@@ -15,6 +15,11 @@ Tracer::Tracer(const Rulebook &rulebook, const std::string &program_name)
     innermost = this;
 }
 
+Tracer::Tracer(Tracer &outer) : Tracer(outer.builder_.rulebook(), outer.program_.name + "." + std::to_string(last_number + 1)) {
+    is_region_ = true;
+    program_.symbols = outer.program_.symbols;
+}
+
 Tracer::~Tracer() { innermost = outer_; }
 
 Tracer &Tracer::current() {
@@ -37,14 +42,14 @@ void Tracer::set_location(const Location &location) {
     stamp();
 }
 
-void Tracer::stamp() {
-    Node node;
-    node.scope = scope_;
-    node.location = location_;
-    builder_.stamp_like(node);
+void Tracer::stamp() { builder_.stamp_like(stamped("")); }
+
+Node Tracer::stamped(const std::string &op, Attributes attributes) const {
+    return {.op = op, .attributes = std::move(attributes), .scope = scope_, .location = location_};
 }
 
 Tensor Tracer::add_argument(const std::string &name, const Type &type, const Argument &like) {
+    refuse_in_region("declare an input or a state", "Declare it before the loop or the branch");
     for (const Argument &argument : program_.arguments) {
         if (program_.value_name(argument.value) == name) {
             throw UserError(
@@ -63,9 +68,27 @@ Tensor Tracer::add_argument(const std::string &name, const Type &type, const Arg
     return Tensor(argument.value);
 }
 
+std::optional<ValueId> Tracer::capture(int number, ValueId value) {
+    if (!is_region_) return {};
+    const std::optional<ValueId> outer = outer_->number_ == number ? value : outer_->capture(number, value);
+    if (!outer) return {};
+    const auto [place, is_new] = captures_.try_emplace(*outer, -1);
+    if (is_new) {
+        const Value &captured = outer_->program_.values[*outer];
+        place->second = add_value(program_, captured.name, captured.type);
+        program_.arguments.push_back({.value = place->second, .location = {}});
+        captured_.push_back(*outer);
+    }
+    return place->second;
+}
+
 void Tracer::declare_state(Tensor &tensor) {
     tensor.state_ = tensor.value_;
     assignments_[tensor.state_] = {{tensor.value_, location_}};
+}
+
+void Tracer::refuse_in_region(const std::string &action, const std::string &way_out) const {
+    if (is_region_) throw UserError(statement({}, "cannot " + action + " in the body of a loop or in a branch", way_out));
 }
 
 void Tracer::assign(Tensor &tensor, ValueId value) {

@@ -13,6 +13,8 @@ struct Assignment {
 class Tracer {
 public:
     Tracer(const Rulebook &rulebook, const std::string &program_name);
+    /// Traces a region of a node of `outer` (ir/regions.h).
+    explicit Tracer(Tracer &outer);
     ~Tracer();
     Tracer(const Tracer &) = delete;
 
@@ -32,10 +34,21 @@ public:
     const Location &location() const { return location_; }
     void set_location(const Location &location);
 
+    /// Returns a node with the scope and the location of the tracer.
+    Node stamped(const std::string &op, Attributes attributes = {}) const;
+
     Tensor add_argument(const std::string &name, const Type &type, const Argument &like);
+
+    /// Returns the value of a tensor of an enclosing program in this region: an argument, which is added at its first use. `number` is the
+    /// tracer of the tensor. Empty if this is no region of that program.
+    std::optional<ValueId> capture(int number, ValueId value);
+    /// Returns the values of the enclosing program that capture() added as arguments, in their order.
+    const std::vector<ValueId> &captured() const { return captured_; }
 
     /// Makes a tensor a State whose first value is its present value, an argument.
     void declare_state(Tensor &tensor);
+    /// Throws UserError in a region: `action` has an effect outside of the region.
+    void refuse_in_region(const std::string &action, const std::string &way_out) const;
     /// Gives a tensor another value. If it is a State, its earlier values are kept for gradients.
     void assign(Tensor &tensor, ValueId value);
     /// Returns the values that a State had, from the first to the last. Empty for other tensors.
@@ -51,6 +64,9 @@ private:
     std::map<ValueId, std::vector<Assignment>> assignments_; ///< by the argument of the state
     Tracer *outer_;
     int number_;
+    bool is_region_ = false;
+    std::vector<ValueId> captured_;
+    std::map<ValueId, ValueId> captures_; ///< the argument of each of them
 };
 
 /// Returns a place in the source of a user.

@@ -3,6 +3,7 @@
 #include "interpret/bind.h"
 #include "interpret/composite.h"
 #include "interpret/operation.h"
+#include "interpret/regions.h"
 #include "kinds/kernel_kinds.h"
 #include <algorithm>
 #include <deque>
@@ -29,6 +30,7 @@ private:
     const Rulebook &rulebook_;
     Mode mode_;
     const RunOperation &run_operation_;
+    int64_t step_ = -1;                         ///< of the innermost loop that runs
     std::map<std::string, Program> composites_; ///< by operator, operand types and attributes
 };
 
@@ -37,7 +39,7 @@ std::vector<Array> Interpreter::run(const Program &program, const Arrays &inputs
     std::deque<Array> made;
     for (size_t i = 0; i < inputs.size(); i++) values[program.arguments[i].value] = inputs[i];
     for (const Node &node : program.nodes) {
-        Operation operation{node.op, evaluate(node.attributes, bindings), {}, {}, mode_, &node};
+        Operation operation{node.op, evaluate(node.attributes, bindings), {}, {}, mode_, &node, &program, step_};
         for (ValueId operand : node.operands) operation.operands.push_back(values[operand]);
         for (ValueId result : node.results) {
             const Type &type = program.type(result);
@@ -54,6 +56,14 @@ std::vector<Array> Interpreter::run(const Program &program, const Arrays &inputs
 std::vector<Array> Interpreter::run_node(const Node &node, Operation operation, const Extent::Bindings &bindings) {
     // The types of a call are exactly the types of its program, so symbols have the same meaning in both.
     if (node.op == "call") return run(whole_.program(node.attributes.at("program").word), operation.operands, bindings);
+    if (find_region_kind(node.op) != nullptr)
+        return run_regions(node, operation, [&](const Program &region, const Arrays &inputs, int64_t step) {
+            const int64_t outer = step_;
+            if (step >= 0) step_ = step;
+            std::vector<Array> results = run(region, inputs, bindings);
+            step_ = outer;
+            return results;
+        });
     if (find_base_operator(node.op) == nullptr) return run(composite(node, operation), operation.operands, {});
     run_operation_(operation);
     return std::move(operation.results);

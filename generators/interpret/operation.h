@@ -11,7 +11,10 @@ struct Operation {
     std::vector<const Array *> operands;
     std::vector<Array> results; ///< dtype and shape are set; the operator fills in the data
     Mode mode = Mode::real;
-    const Node *node = nullptr; ///< the node of the program, for callers that observe the run
+    // For callers that observe the run:
+    const Node *node = nullptr;
+    const Program *program = nullptr; ///< the program or the region that has the node
+    int64_t step = -1;                ///< of the innermost loop around the node, counted from 0 in the order of the run; -1: none
 
     const Array &operand(size_t number) const { return *operands[number]; }
     Array &result() { return results[0]; }

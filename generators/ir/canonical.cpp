@@ -20,6 +20,7 @@ std::set<std::string> used_symbols(const Program &program) {
     }
     for (const Node &node : program.nodes) {
         for (const auto &[key, attribute] : node.attributes) insert_symbols(names, attribute);
+        for (const Region &region : node.regions) names.merge(used_symbols(*region));
     }
     for (const auto &[key, attribute] : program.attributes) insert_symbols(names, attribute);
     return names;
@@ -45,25 +46,29 @@ void rename_values(Program &program) {
     }
 }
 
-void rename_programs(Program &program) {
-    std::map<std::string, std::string> names;
+/// New names of sub-programs.
+using NewNames = std::map<std::string, std::string>;
+
+Program canonical(const Program &program, NewNames callees);
+
+/// Renames the sub-programs of `program`, and what its nodes and their regions call.
+void rename_programs(Program &program, NewNames &callees) {
     for (Program &callee : program.programs) {
-        const std::string name = "p" + std::to_string(names.size());
-        names[callee.name] = name;
-        callee = canonical(callee);
+        const std::string name = "p" + std::to_string(callees.size());
+        callees[callee.name] = name;
+        callee = canonical(callee, {});
         callee.name = name;
     }
     for (Node &node : program.nodes) {
+        for (Region &region : node.regions) region = std::make_shared<const Program>(canonical(*region, callees));
         const auto attribute = node.attributes.find("program");
         if (attribute == node.attributes.end()) continue;
-        const auto name = names.find(attribute->second.word);
-        if (name != names.end()) node.attributes["program"] = name->second;
+        const auto name = callees.find(attribute->second.word);
+        if (name != callees.end()) node.attributes["program"] = name->second;
     }
 }
 
-} // namespace
-
-Program canonical(const Program &program) {
+Program canonical(const Program &program, NewNames callees) {
     // Copies live nodes in order, which also numbers the values in the order of their nodes.
     Program result = remove_dead_nodes(program);
     result.name = "kernel";
@@ -76,8 +81,12 @@ Program canonical(const Program &program) {
         node.location = {};
     }
     rename_values(result);
-    rename_programs(result);
+    rename_programs(result, callees);
     return result;
 }
+
+} // namespace
+
+Program canonical(const Program &program) { return canonical(program, {}); }
 
 } // namespace scalide

@@ -32,20 +32,26 @@ struct DeclaredResult {
     Type type = {};
 };
 
-// Parses one `program name {..} [..] (..) -> (..) { .. }`.
+// Parses one `program name {..} [..] (..) -> (..) { .. }`, with its regions `name(..) -> (..) { .. }`.
 class ProgramParser {
 public:
     explicit ProgramParser(Lexer &lexer) : lexer_(lexer) {}
     Program parse();
 
 private:
+    // A region of a node of `outer`, inside of `depth` scopes and regions.
+    ProgramParser(const ProgramParser &outer, int depth)
+        : lexer_(outer.lexer_), symbols_(outer.symbols_), node_count_(outer.node_count_), depth_(depth), is_region_(true) {}
+    Program parse_region();
+    void parse_results_and_body();
     void parse_symbol();
     ArrayPart parse_part();
     void parse_argument();
     void parse_result();
     void parse_body(const std::string &scope, int depth);
     void parse_scope(const std::string &outer, int depth);
-    void parse_node(const std::string &scope);
+    void parse_node(const std::string &scope, int depth);
+    std::vector<Region> parse_regions(int depth);
     NamedOperand parse_operand();
     std::vector<DeclaredType> parse_types(size_t count);
     PlacedName parse_placed(const std::string &subject) { return {lexer_.peek(), parse_name(lexer_, subject)}; }
@@ -61,6 +67,9 @@ private:
     Program &program_ = named_.program;
     std::set<std::string> symbols_;
     std::vector<DeclaredResult> results_;
+    std::shared_ptr<size_t> node_count_ = std::make_shared<size_t>(0); // of finished regions, too
+    int depth_ = 0;
+    bool is_region_ = false;
 };
 
 Program ProgramParser::parse() {
@@ -74,14 +83,26 @@ Program ProgramParser::parse() {
     for (const Symbol &symbol : program_.symbols) symbols_.insert(symbol.name);
     // Parses the attributes again, because symbols and words can be distinguished only now.
     if (attributes.is("{")) program_.attributes = parse_attributes(attributes, symbols_);
-    lexer_.expect("->", "program");
-    lexer_.sequence("(", ")", "program.results", [&] { parse_result(); });
-    lexer_.expect("{", "program");
-    parse_body("", 0);
-    lexer_.expect("}", "program");
+    parse_results_and_body();
+    return std::move(program_);
+}
+
+Program ProgramParser::parse_region() {
+    program_.name = parse_name(lexer_, "region");
+    lexer_.sequence("(", ")", "region.arguments", [&] { parse_argument(); });
+    parse_results_and_body();
+    return std::move(program_);
+}
+
+void ProgramParser::parse_results_and_body() {
+    const std::string subject = is_region_ ? "region" : "program";
+    lexer_.expect("->", subject);
+    lexer_.sequence("(", ")", subject + ".results", [&] { parse_result(); });
+    lexer_.expect("{", subject);
+    parse_body("", depth_);
+    lexer_.expect("}", subject);
     for (const DeclaredResult &declared : results_) add_result(declared);
     named_.name_constants();
-    return std::move(program_);
 }
 
 void ProgramParser::parse_symbol() {
@@ -119,7 +140,9 @@ void ProgramParser::parse_argument() {
     argument.inout = lexer_.accept("inout");
     if (argument.inout && lexer_.accept("from")) argument.initial = parse_integer(lexer_);
     for (const auto &[word, supply] : {std::pair("constant", Supply::constant), {"prepared", Supply::prepared}})
-        if (lexer_.accept(word)) argument.supply = supply;
+        if (!is_region_ && lexer_.accept(word)) argument.supply = supply;
+    for (const auto &[word, supply] : {std::pair("each", Supply::each), {"step", Supply::step}})
+        if (is_region_ && lexer_.accept(word)) argument.supply = supply;
     argument.location = lexer_.location(name.token);
     program_.arguments.push_back(argument);
 }
@@ -153,7 +176,7 @@ void ProgramParser::parse_body(const std::string &scope, int depth) {
         if (opens_scope)
             parse_scope(scope, depth);
         else
-            parse_node(scope);
+            parse_node(scope, depth);
     }
 }
 
@@ -167,8 +190,9 @@ void ProgramParser::parse_scope(const std::string &outer, int depth) {
     lexer_.expect("}", "scope");
 }
 
-void ProgramParser::parse_node(const std::string &scope) {
+void ProgramParser::parse_node(const std::string &scope, int depth) {
     if (!lexer_.peek().first_on_line) lexer_.fail("node", "must start on a new line");
+    const size_t before = program_.nodes.size();
     Node node;
     node.scope = scope;
     node.location = lexer_.source(lexer_.peek());
@@ -187,6 +211,7 @@ void ProgramParser::parse_node(const std::string &scope) {
     if (lexer_.is("{")) node.attributes = parse_attributes(lexer_, symbols_);
     const std::vector<DeclaredType> types = parse_types(names.size());
     if (!lexer_.peek().first_on_line && lexer_.accept("cotangent")) node.role = Role::cotangent;
+    if (!lexer_.peek().first_on_line && lexer_.accept("with")) node.regions = parse_regions(depth + 1);
 
     named_.add_operands(node, operands, names[0].name);
     for (size_t i = 0; i < names.size(); i++) {
@@ -195,6 +220,15 @@ void ProgramParser::parse_node(const std::string &scope) {
         program_.values.back().part = types[i].part;
     }
     program_.nodes.push_back(std::move(node));
+    *node_count_ += program_.nodes.size() - before;
+}
+
+std::vector<Region> ProgramParser::parse_regions(int depth) {
+    check_depth(lexer_, depth);
+    std::vector<Region> regions;
+    do regions.push_back(std::make_shared<const Program>(ProgramParser(*this, depth).parse_region()));
+    while (lexer_.accept(","));
+    return regions;
 }
 
 NamedOperand ProgramParser::parse_operand() {
@@ -220,13 +254,15 @@ std::vector<DeclaredType> ProgramParser::parse_types(size_t count) {
 
 // Bounds memory by the limit of nodes. `more` is the number of values that the current node adds.
 void ProgramParser::check_count(size_t more) const {
-    if (program_.nodes.size() + more < most_nodes) return;
+    if (*node_count_ + more < most_nodes) return;
     lexer_.fail("program", "a program must have at most " + std::to_string(most_nodes) + " nodes");
 }
 
 ValueId ProgramParser::find(const PlacedName &name, const std::string &subject) const {
     const ValueId value = named_.find(name.name);
-    if (value < 0) lexer_.fail(name.token, subject, "must be a value that is defined before");
+    const char *const requirement = is_region_ ? "must be an argument of the region, or a value that is defined before in it"
+                                               : "must be a value that is defined before";
+    if (value < 0) lexer_.fail(name.token, subject, requirement);
     return value;
 }
 

@@ -32,17 +32,22 @@ std::string print_part(const ArrayPart &part) {
 
 class Printer {
 public:
-    explicit Printer(const Program &program);
-    std::string print();
+    /// `outer`: the symbols of the program around a region.
+    explicit Printer(const Program &program, std::set<std::string> outer = {});
+    std::string print() const;
+    std::string print_region(const std::string &indent) const;
 
 private:
     std::string header() const;
+    std::string arguments() const;
+    std::string results() const;
+    std::string body(const std::string &indent) const;
     std::string attributes() const; ///< with a leading blank
     std::string symbols() const;
     std::string symbol(const Symbol &symbol) const;
     std::string argument(const Argument &argument) const;
     std::string result(const Result &result) const;
-    std::string node(const Node &node) const;
+    std::string node(const Node &node, const std::string &indent) const;
     std::string types(const Node &node) const;
     std::string names(const std::vector<ValueId> &values) const;
 
@@ -51,41 +56,57 @@ private:
     std::set<std::string> symbols_;          ///< all symbols
 };
 
-Printer::Printer(const Program &program) : program_(program) {
+Printer::Printer(const Program &program, std::set<std::string> outer) : program_(program), symbols_(std::move(outer)) {
     for (const Argument &argument : program.arguments) {
         for (const Extent &extent : program.type(argument.value).shape) {
             const std::vector<std::string> names = extent.symbols();
             argument_symbols_.insert(names.begin(), names.end());
         }
     }
-    symbols_ = argument_symbols_;
+    symbols_.insert(argument_symbols_.begin(), argument_symbols_.end());
     for (const Symbol &symbol : program.symbols) symbols_.insert(symbol.name);
 }
 
-std::string Printer::print() {
-    std::string text = header() + " {\n";
-    std::string scope;
+std::string Printer::print() const { return header() + " {\n" + body("  ") + "}\n"; }
+
+/// Returns `body(..) -> (..) {`, the nodes and `}`, without a line break at the end.
+std::string Printer::print_region(const std::string &indent) const {
+    const std::string name = indent + name_to_string(program_.name);
+    std::string header = name + arguments() + " " + results();
+    if (header.size() > longest_header) header = name + "\n" + indent + "    " + arguments() + "\n" + indent + "    " + results();
+    return header + " {\n" + body(indent + "  ") + indent + "}";
+}
+
+std::string Printer::body(const std::string &indent) const {
+    std::string text, scope;
     const auto enter = [&](const std::string &next) {
         if (next == scope) return;
-        if (!scope.empty()) text += "  }\n";
-        if (!next.empty()) text += "  scope " + quote(next) + " {\n";
+        if (!scope.empty()) text += indent + "}\n";
+        if (!next.empty()) text += indent + "scope " + quote(next) + " {\n";
         scope = next;
     };
     for (const Node &line : program_.nodes) {
         enter(line.scope);
-        text += (scope.empty() ? "  " : "    ") + node(line) + "\n";
+        const std::string inner = scope.empty() ? indent : indent + "  ";
+        text += inner + node(line, inner) + "\n";
     }
     enter("");
-    return text + "}\n";
+    return text;
 }
 
 std::string Printer::header() const {
     const std::string settings = attributes() + symbols();
     const std::string start = "program " + name_to_string(program_.name) + settings;
-    const std::string arguments = "(" + join(program_.arguments, [&](const Argument &each) { return argument(each); }) + ")";
-    const std::string results = "-> (" + join(program_.results, [&](const Result &each) { return result(each); }) + ")";
-    const std::string line = start + (settings.empty() ? "" : " ") + arguments + " " + results;
-    return line.size() <= longest_header ? line : start + "\n    " + arguments + "\n    " + results;
+    const std::string line = start + (settings.empty() ? "" : " ") + arguments() + " " + results();
+    return line.size() <= longest_header ? line : start + "\n    " + arguments() + "\n    " + results();
+}
+
+std::string Printer::arguments() const {
+    return "(" + join(program_.arguments, [&](const Argument &each) { return argument(each); }) + ")";
+}
+
+std::string Printer::results() const {
+    return "-> (" + join(program_.results, [&](const Result &each) { return result(each); }) + ")";
 }
 
 std::string Printer::attributes() const { return program_.attributes.empty() ? "" : " " + to_string(program_.attributes, symbols_); }
@@ -112,7 +133,7 @@ std::string Printer::symbol(const Symbol &symbol) const {
 
 std::string Printer::argument(const Argument &argument) const {
     const Value &value = program_.values[argument.value];
-    const char *const supplies[] = {"", " constant", " prepared"};
+    const char *const supplies[] = {"", " constant", " prepared", " each", " step"};
     return name_to_string(value.name) + ": " + to_string(value.type) + (argument.scaled ? " scaled" : "") + print_part(argument.part) +
            (argument.inout ? " inout" : "") + (argument.initial ? " from " + std::to_string(*argument.initial) : "") +
            supplies[static_cast<int>(argument.supply)];
@@ -126,10 +147,15 @@ std::string Printer::result(const Result &result) const {
            (result.name == value.name ? "" : of);
 }
 
-std::string Printer::node(const Node &node) const {
+std::string Printer::node(const Node &node, const std::string &indent) const {
     const std::string attributes = to_string(node.attributes, symbols_);
-    return names(node.results) + " = " + node.op + "(" + names(node.operands) + ")" + (attributes.empty() ? "" : " " + attributes) +
-           types(node) + (node.role == Role::cotangent ? " cotangent" : "");
+    const std::string line = names(node.results) + " = " + node.op + "(" + names(node.operands) + ")" +
+                             (attributes.empty() ? "" : " " + attributes) + types(node) +
+                             (node.role == Role::cotangent ? " cotangent" : "");
+    std::string regions;
+    for (const Region &region : node.regions)
+        regions += (regions.empty() ? " with\n" : ",\n") + Printer(*region, symbols_).print_region(indent + "  ");
+    return line + regions;
 }
 
 std::string Printer::types(const Node &node) const {

@@ -1,5 +1,6 @@
 #include "ir/program.h"
 
+#include "ir/regions.h"
 #include "ir/rewrite.h"
 #include "ir/text.h"
 
@@ -50,9 +51,7 @@ Attribute with_values(Attribute attribute, const Extent::Bindings &values) {
     return attribute;
 }
 
-} // namespace
-
-Program with_values(Program program, const Extent::Bindings &values) {
+Program with_own_values(Program program, const Extent::Bindings &values) {
     for (Value &value : program.values)
         for (Extent &extent : value.type.shape) extent = extent.with_values(values);
     for (Node &node : program.nodes) {
@@ -61,6 +60,13 @@ Program with_values(Program program, const Extent::Bindings &values) {
     }
     std::erase_if(program.symbols, [&](const Symbol &symbol) { return values.contains(symbol.name); });
     return program;
+}
+
+} // namespace
+
+Program with_values(Program program, const Extent::Bindings &values) {
+    program = map_regions(std::move(program), [&](Program region) { return with_own_values(std::move(region), values); });
+    return with_own_values(std::move(program), values);
 }
 
 std::vector<int> count_uses(const Program &program) {
@@ -78,6 +84,13 @@ std::vector<int> producers(const Program &program) {
         for (const ValueId result : program.nodes[i].results) nodes[result] = static_cast<int>(i);
     }
     return nodes;
+}
+
+void mark_sources(const Program &program, std::vector<bool> &marked) {
+    for (auto node = program.nodes.rbegin(); node != program.nodes.rend(); ++node) {
+        if (std::ranges::none_of(node->results, [&](ValueId result) { return marked[result]; })) continue;
+        for (const ValueId operand : node->operands) marked[operand] = true;
+    }
 }
 
 bool equal(const Program &a, const Program &b) { return to_string(a) == to_string(b); }

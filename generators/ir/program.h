@@ -35,20 +35,28 @@ struct Value {
     ArrayPart part = {};
 };
 
+struct Program;
+
+/// A program that a node owns: the body of a loop, or a branch (ir/regions.h). It has no symbols and no sub-programs of its own, but uses
+/// the symbols and sub-programs of the outermost program. Values of other programs reach it through its arguments alone.
+using Region = std::shared_ptr<const Program>;
+
 /// One operation. `op` is the name of a rule, or `call`; the attribute `program` of a call names a sub-program.
 struct Node {
     std::string op;
-    std::vector<ValueId> operands;
-    Attributes attributes;
-    std::vector<ValueId> results;
-    std::string scope; ///< "mlp/0": from `scope` blocks; policies match it by glob
+    std::vector<ValueId> operands = {};
+    Attributes attributes = {};
+    std::vector<ValueId> results = {};
+    std::string scope = {}; ///< "mlp/0": from `scope` blocks; policies match it by glob
     Role role = Role::primal;
-    Location location;
+    Location location = {};
+    std::vector<Region> regions = {};
 };
 
-/// When an argument gets its elements: in each run, once at bind (`constant`), or from the prepare program of its program (`prepared`, see
-/// transforms/constants/split_constants.h). Only a main program has constants.
-enum class Supply : uint8_t { run, constant, prepared };
+/// Where an argument gets its elements: from the caller in each run, once at bind (`constant`), or from the prepare program of its program
+/// (`prepared`, see transforms/constants/split_constants.h). Only a main program has constants. In a region, `each` is an element of the
+/// operand's first axis, and `step` the number of this element, i32[]; another argument is the operand itself.
+enum class Supply : uint8_t { run, constant, prepared, each, step };
 
 /// An argument of a program. A Result overwrites an inout argument. An argument with an initial value is state that the policy adds: its
 /// elements have that value before the first run.
@@ -111,14 +119,17 @@ std::vector<ValueId> add_node(Program &program, Node node, const std::vector<Typ
 /// it added the arguments.
 void declare_symbols(Program &program);
 
-/// Returns the program with numbers instead of these symbols, in the types of its values and in attributes. It does not declare these
-/// symbols. Sub-programs do not change.
+/// Returns the program with numbers instead of these symbols, in the types of its values and in attributes, also of regions. It does not
+/// declare these symbols. Sub-programs do not change.
 Program with_values(Program program, const Extent::Bindings &values);
 
 /// Returns for each value the number of its uses as an operand or as a result of the program.
 std::vector<int> count_uses(const Program &program);
 /// Returns for each value the index of the node that produces it; -1 for arguments.
 std::vector<int> producers(const Program &program);
+
+/// Marks the values on which marked values depend. `marked` has one element for each value.
+void mark_sources(const Program &program, std::vector<bool> &marked);
 
 /// Returns true if the programs have the same text. Locations and value numbers do not matter.
 bool equal(const Program &a, const Program &b);

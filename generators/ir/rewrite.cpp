@@ -67,10 +67,7 @@ namespace {
 std::vector<bool> live_values(const Program &program) {
     std::vector<bool> live(program.values.size(), false);
     for (const Result &result : program.results) live[result.value] = true;
-    for (auto node = program.nodes.rbegin(); node != program.nodes.rend(); ++node) {
-        if (std::ranges::none_of(node->results, [&](ValueId value) { return live[value]; })) continue;
-        for (const ValueId operand : node->operands) live[operand] = true;
-    }
+    mark_sources(program, live);
     return live;
 }
 

@@ -20,7 +20,14 @@ namespace scalide {
 ///       l = call(z, y) {program: head} : f32[b]
 ///       h = mul(z, 0.5) : f32[b, 10]                                            a number as an operand: a `constant` node, broadcast
 ///       "layer 0/h" = tanh(h) : f32[b, 10]                                      a name in quotes
+///       c, ys = scan(h, z) {length: b} : f32[10], f32[b, 10] with               a node that owns programs
+///         body(c: f32[10] inout, x: f32[10] each, i: i32[] step) -> (c = c1, y: f32[10] = c1) {
+///           c1 = add(c, x) : f32[10]
+///         }
 ///     }
+///
+/// Regions. The programs of a node stand after `with`, on the line on which the node ends. They use the symbols of the program around them.
+/// Arguments have types; `each` is an element of the first axis of the operand, `step` its number.
 ///
 /// Results. `name: type` is the value with that name. `name: type = value` is another value. `w = w1` is the new value of inout argument w.
 ///

@@ -1,5 +1,6 @@
 #include "ir/verify.h"
 
+#include "ir/regions.h"
 #include "ir/text.h"
 #include "ir/words.h"
 
@@ -49,6 +50,7 @@ private:
     void check_supply(const Argument &argument) const;
     void check_node(const Node &node);
     void check_call(const Node &node, const Attribute &attribute);
+    void check_regions(const Node &node);
     void check_results();
     void check_result(const Result &result);
     void check_inout(const Result &result);
@@ -81,7 +83,7 @@ private:
     std::span<const Program> callees_;
     const std::string &after_;
     Location location_; ///< of the current node
-    bool is_outermost_ = false;
+    bool is_outermost_ = false, is_region_ = false;
     std::vector<bool> made_;
     std::unordered_set<std::string_view> names_;
     std::set<std::string> symbols_;
@@ -131,7 +133,9 @@ void Verifier::check_arguments() {
 
 // A run does not write constants, and a sub-program gets its arguments from its caller.
 void Verifier::check_supply(const Argument &argument) const {
-    if (argument.supply == Supply::run) return;
+    const bool is_of_region = argument.supply == Supply::each || argument.supply == Supply::step;
+    internal_check(is_region_ || !is_of_region, "each and step are arguments of regions");
+    if (argument.supply == Supply::run || is_of_region) return;
     const std::string argument_name = program_.value_name(argument.value);
     if (argument.inout)
         throw UserError(statement(argument.location, subject_of(program_.name, argument_name) + " cannot be both inout and constant",
@@ -152,6 +156,27 @@ void Verifier::check_node(const Node &node) {
     require(node.op != "call" || callee != node.attributes.end(), {node.op, "program"}, "must be the name of a sub-program",
             [] { return ""; });
     if (callee != node.attributes.end()) check_call(node, callee->second);
+    if (find_region_kind(node.op) != nullptr || !node.regions.empty()) check_regions(node);
+}
+
+/// Regions use the symbols and the sub-programs of this program, and no names of it.
+void Verifier::check_regions(const Node &node) {
+    require(find_region_kind(node.op) != nullptr, {node.op, "regions"}, "only loops and branches own programs",
+            [&] { return name_to_string(node.regions[0]->name); });
+    for (const Region &region : node.regions) {
+        internal_check(region->symbols.empty() && region->programs.empty(),
+                       "region " + region->name + " has symbols or programs of its own");
+        Verifier verifier(*region, callees_, after_);
+        verifier.symbols_ = symbols_;
+        verifier.is_region_ = true;
+        verifier.run();
+    }
+    try {
+        check_types(node.results, region_result_types(program_, node), node.op + ".results");
+    } catch (const UserError &error) {
+        if (after_.empty()) throw;
+        throw InternalError("internal error: after " + after_ + ": " + error.what());
+    }
 }
 
 // A program attribute must name a sub-program. A call must match its signature.

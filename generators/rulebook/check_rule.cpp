@@ -1,5 +1,6 @@
 #include "rulebook/check_rule.h"
 #include "expr/base_operators.h"
+#include "ir/regions.h"
 #include "rulebook/intrinsics.h"
 #include "rulebook/nearest.h"
 #include "rulebook/static_value.h"
@@ -222,6 +223,9 @@ public:
     RuleChecker(const Rule &rule, const Rulebook &rulebook) : rule_(rule), rulebook_(rulebook), lets_(rule) {}
 
     void check() const {
+        if (find_region_kind(rule_.op) != nullptr)
+            throw UserError(statement(rule_.location, "'" + rule_.op + "' is a loop or a branch of programs, so no rule can have its name",
+                                      "Rename the operator"));
         check_unique_names(rule_);
         check_lets();
         for (const Constraint &constraint : rule_.constraints) check("where." + constraint.id, constraint.require, {.is_static = true});

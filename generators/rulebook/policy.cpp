@@ -31,8 +31,9 @@ const std::vector<Key> extending_keys = {{"policy", Key::required},
                                          {"state"},
                                          {"rules"}};
 const std::vector<Key> row_keys = {
-    {"argument"},        {"operand"},          {"operands"}, {"result"}, {"scope"}, {"op"},     {"layer"},   {"dtype"}, {"size_below"},
-    {"not_multiple_of"}, {"contracted_below"}, {"scale"},    {"insert"}, {"store"}, {"scaled"}, {"replace"}, {"keep"},  {"optional"}};
+    {"argument"},        {"operand"},          {"operands"}, {"result"}, {"scope"}, {"op"},     {"layer"},   {"dtype"},   {"size_below"},
+    {"not_multiple_of"}, {"contracted_below"}, {"scale"},    {"insert"}, {"store"}, {"scaled"}, {"replace"}, {"compute"}, {"keep"},
+    {"optional"}};
 
 /// The rules are optional if the policy extends another policy.
 std::vector<Key> policy_keys(bool extends) {
@@ -50,6 +51,14 @@ std::vector<std::string> format_names() {
 }
 
 Dtype read_float_dtype(const YamlValue &value) { return *parse_dtype(value.word(format_names())); }
+
+/// Reads `compute: f16`, `compute: widest` or `compute: original`. Arithmetic in f8 needs scales, which `compute` does not make.
+ComputeDtype read_compute(const YamlValue &value) {
+    const std::string word = value.word({"f32", "bf16", "f16", "widest", "original"});
+    if (word == "widest") return {ComputeDtype::Kind::widest};
+    if (word == "original") return {ComputeDtype::Kind::original};
+    return {ComputeDtype::Kind::fixed, *parse_dtype(word)};
+}
 
 /// Returns the elements of a list. A single value is a list of one.
 std::vector<YamlValue> one_or_more(const YamlValue &value) {
@@ -197,7 +206,7 @@ void check_row(const YamlFields &fields, const PolicyRule &rule) {
     const Refusal refusals[] = {
         {is_keep,
          {"op", "scope", "layer", "dtype", "size_below", "not_multiple_of", "contracted_below", "scale", "insert", "store", "scaled",
-          "replace"},
+          "replace", "compute"},
          excludes,
          "keep",
          "'keep' leaves a whole scope or argument unchanged"},
@@ -211,7 +220,8 @@ void check_row(const YamlFields &fields, const PolicyRule &rule) {
         {!crosses_signature, {"scaled"}, "needs 'argument' or", "result", "The result must be a result of the program"},
         {fields.find("scale") != nullptr, {"scaled"}, excludes, "scale", "'scale' makes the array scaled"},
         {is_node, {"scale", "insert", "store"}, excludes, "operands", "Use 'operand' or 'result'"},
-        {!is_node, {"replace"}, "needs", "operands", "Add them to the same rule, for example 'operands: any'"},
+        {!is_node, {"replace", "compute"}, "needs", "operands", "Add them to the same rule, for example 'operands: any'"},
+        {fields.find("replace") != nullptr, {"compute"}, excludes, "replace", "Write two rules"},
         {rule.ops.empty(), {"replace"}, "needs", "op", "Name the operator that is replaced"}};
     for (const Refusal &refusal : refusals)
         for (const char *key : refusal.keys)
@@ -244,6 +254,7 @@ PolicyRule read_row(const YamlValue &row) {
         if (rule.place == PolicyRule::Place::program_result) rule.scaled = true;
     }
     if (const YamlValue *replace = fields.find("replace")) rule.replacement = read_insertion(*replace);
+    if (const YamlValue *compute = fields.find("compute")) rule.compute = read_compute(*compute);
     return rule;
 }
 
@@ -355,10 +366,10 @@ const PolicyState *Policy::find_state(std::string_view name) const {
 
 const std::vector<std::string> &place_words(PolicyRule::Place place) {
     static const std::map<PolicyRule::Place, std::vector<std::string>> words = {
-        {PolicyRule::Place::argument, {"any", "input", "inout", "state", "weight"}},
+        {PolicyRule::Place::argument, {"any", "input", "inout", "state", "weight", "optimizer_state"}},
         {PolicyRule::Place::operand, {"any", "primal", "cotangent", "weight", "activation"}},
         {PolicyRule::Place::node_result, {"any"}},
-        {PolicyRule::Place::program_result, {"any", "output", "inout", "state", "weight"}},
+        {PolicyRule::Place::program_result, {"any", "output", "inout", "state", "weight", "optimizer_state"}},
         {PolicyRule::Place::node, {"any", "primal", "cotangent", "weight", "activation"}},
         {PolicyRule::Place::keep, {}}};
     return words.at(place);

@@ -29,10 +29,23 @@ struct PolicyState {
     bool inherited = false; ///< it comes from a policy that this policy extends
 };
 
+/// The dtype in which a rule lets an operator compute, `compute: f16`: its float operands are rounded to it, and so is its result.
+struct ComputeDtype {
+    enum class Kind : uint8_t {
+        fixed,   ///< `dtype`
+        widest,  ///< the widest dtype of the operands in the program: f32, bf16, f16
+        original ///< the dtype of the program
+    };
+    Kind kind = Kind::original;
+    Dtype dtype = Dtype::f32;
+};
+
 /// One rule of a policy. The first rule that matches a site decides for it. A condition that is left out matches everything.
 ///   - {argument: inout, store: f16, scaled: true}                      retypes arguments (and the inout results that update them)
 ///   - {op: [dot_general], operand: primal, insert: [...]}              for an operand
 ///   - {op: [dot_general], operands: any, replace: {...}}               for a node, selected by all its operands
+///   - {op: [dot_general, add], operands: any, compute: f16}            for a node; a rule with the outermost scope decides
+///   (policy_match.h)
 ///   - {op: [dot_general, reduce_sum], result: any, store: bf16}        for the result of a node (needs op or scope)
 ///   - {result: inout, insert: [...], store: f16}                       for a result of the program
 ///   - {keep: "head/**"}                                                keeps nodes of a scope, or an argument, unchanged
@@ -55,6 +68,7 @@ struct PolicyRule {
     /// `scale: {by: calibration, margin: 1}`: attributes of delayed_scale, which computes the scale from the amax of the calibration
     Attributes calibrated;
     std::optional<Insertion> replacement;    ///< for a node: the operator that replaces it
+    std::optional<ComputeDtype> compute;     ///< for a node: the dtype in which it computes
     std::vector<std::string> layers;         ///< of layer_words(); empty: all. transforms/numerics/policy_layers.h finds the layers
     std::vector<Dtype> dtypes;               ///< matches only values with these dtypes in the program; empty: all
     std::optional<int64_t> not_multiple_of;  ///< matches only matmuls whose weight has rows or columns that are not a multiple
@@ -63,7 +77,7 @@ struct PolicyRule {
     /// Returns the dtype of the value after the rule: the dtype of the last conversion.
     std::optional<Dtype> stored_dtype() const;
     /// True if the rule has an action. A rule without one leaves its sites unchanged.
-    bool acts() const { return store || scaled || replacement || !insert.empty(); }
+    bool acts() const { return store || scaled || replacement || compute || !insert.empty(); }
 };
 
 /// Returns the words that `which` may be, in addition to names. They are roles of values (transforms/numerics/policy_roles.h).

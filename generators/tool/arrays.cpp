@@ -1,6 +1,9 @@
 #include "tool/arrays.h"
 #include "rulebook/nearest.h"
+#include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 
 namespace scalide {
 
@@ -33,6 +36,21 @@ void store(HostArray &array, size_t i, double value) {
     std::memcpy(array.data.data() + i * size_of(array.dtype), &code, size_of(array.dtype));
 }
 
+/// A safetensors file begins with the size of its header. A msgpack file begins with the mark of a map, and as a size, its first bytes are
+/// more than the file has.
+bool is_msgpack(const std::string &path) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error)) return false;
+    std::ifstream file(path, std::ios::binary | std::ios::ate);
+    const auto bytes = static_cast<uint64_t>(std::max<std::streamoff>(file.tellg(), 0));
+    unsigned char start[8] = {};
+    file.seekg(0).read(reinterpret_cast<char *>(start), sizeof start);
+    uint64_t header = 0;
+    for (size_t i = sizeof start; i-- > 0;) header = header << 8 | start[i];
+    const bool is_map = (start[0] & 0xf0) == 0x80 || start[0] == 0xde || start[0] == 0xdf;
+    return file.gcount() > 0 && is_map && header > bytes;
+}
+
 } // namespace
 
 size_t bytes_of(const scalide_array &array) {
@@ -54,39 +72,73 @@ scalide_array HostArray::view() {
                                shape.data());
 }
 
-ArrayFile::ArrayFile(const std::string &file) : path_(file), content_(nullptr, scalide_safetensors_close) {
+ArrayFile::ArrayFile(const std::string &file)
+    : path_(file), content_(nullptr, scalide_safetensors_close), leaves_(nullptr, scalide_msgpack_close) {
     char message[message_size] = "";
+    if (is_msgpack(file)) {
+        scalide_msgpack *leaves = nullptr;
+        if (scalide_msgpack_read(file.c_str(), '.', &leaves, message, sizeof message) != SCALIDE_OK) fail(message);
+        leaves_.reset(leaves);
+        for (size_t i = 0; i < scalide_msgpack_count(leaves); i++) {
+            const scalide_leaf *leaf = scalide_msgpack_leaf(leaves, i);
+            if (leaf->kind == SCALIDE_LEAF_ARRAY || leaf->kind == SCALIDE_LEAF_SCALAR) arrays_[leaf->name] = leaf;
+        }
+        return;
+    }
     scalide_safetensors *content = nullptr;
     if (scalide_safetensors_map(file.c_str(), &content, message, sizeof message) != SCALIDE_OK) fail(message);
     content_.reset(content);
 }
 
 HostArray ArrayFile::find(const std::string &name) const {
-    scalide_array view;
-    const scalide_status status = scalide_safetensors_find(content_.get(), name.c_str(), &view);
-    if (status == SCALIDE_OK) return copy_of(name, view);
-    if (status == SCALIDE_UNSUPPORTED) {
-        char message[message_size] = "";
-        scalide_safetensors_explain(content_.get(), name.c_str(), message, sizeof message);
-        throw UserError({{path_}, "", message, "", ""});
-    }
+    if (std::optional<HostArray> found = find_if_there(name)) return std::move(*found);
     const std::string names = joined(tensors());
     throw UserError(statement({path_}, "the file has no array for the argument '" + name + "'",
                               names.empty() ? "It has no arrays" : "It has: " + names));
 }
 
 HostArray ArrayFile::find_state(const std::string &name, const Type &type, int64_t initial) const {
-    scalide_array view;
-    if (scalide_safetensors_find(content_.get(), name.c_str(), &view) == SCALIDE_OK) return copy_of(name, view);
-    return initial_state(name, type, initial);
+    std::optional<HostArray> found = find_if_there(name);
+    return found ? std::move(*found) : initial_state(name, type, initial);
+}
+
+/// Throws UserError for an array whose dtype a program cannot have.
+std::optional<HostArray> ArrayFile::find_if_there(const std::string &name) const {
+    if (content_) {
+        scalide_array view;
+        const scalide_status status = scalide_safetensors_find(content_.get(), name.c_str(), &view);
+        if (status == SCALIDE_OK) return copy_of(name, view);
+        if (status != SCALIDE_UNSUPPORTED) return {};
+        char message[message_size] = "";
+        scalide_safetensors_explain(content_.get(), name.c_str(), message, sizeof message);
+        throw UserError({{path_}, "", message, "", ""});
+    }
+    const auto find_leaf = [&](const std::string &leaf_name) {
+        const auto found = arrays_.find(leaf_name);
+        return found == arrays_.end() ? nullptr : found->second;
+    };
+    const scalide_leaf *leaf = find_leaf(name), *scale = nullptr;
+    for (const auto &[data_suffix, scale_suffix] : part_suffixes) {
+        if (leaf) break;
+        leaf = find_leaf(name + data_suffix);
+        scale = find_leaf(name + scale_suffix);
+    }
+    if (!leaf) return {};
+    if (leaf->array.dtype < 0) throw UserError({{path_}, name, "must have a dtype of programs", leaf->dtype, ""});
+    HostArray array = copy_of(name, leaf->array);
+    array.scaled = array.scaled || scale != nullptr;
+    if (scale) array.scale = static_cast<float>(load(copy_of(name, scale->array), 0));
+    return array;
 }
 
 std::vector<std::string> ArrayFile::tensors() const {
     std::vector<std::string> names;
+    for (const auto &[name, leaf] : arrays_) names.push_back(name);
+    if (!content_) return names;
     for (size_t i = 0; i < scalide_safetensors_count(content_.get()); i++)
-        names.push_back(scalide_safetensors_tensor(content_.get(), i)->name);
+        names.emplace_back(scalide_safetensors_tensor(content_.get(), i)->name);
     for (size_t i = 0; i < scalide_safetensors_skipped_count(content_.get()); i++)
-        names.push_back(scalide_safetensors_skipped(content_.get(), i)->name);
+        names.emplace_back(scalide_safetensors_skipped(content_.get(), i)->name);
     return names;
 }
 

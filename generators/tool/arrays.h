@@ -1,6 +1,8 @@
 #pragma once
 #include "interpret/interpret.h"
+#include "scalide/msgpack.h"
 #include "scalide/safetensors.h"
+#include <map>
 #include <memory>
 #include <new>
 
@@ -44,7 +46,10 @@ size_t bytes_of(const scalide_array &array);
 /// Copies the array that a view refers to, with its scale.
 HostArray copy_of(const std::string &name, const scalide_array &view);
 
-/// The arrays of a safetensors file, which is mapped.
+/// Ends of the names of the two tensors of a scaled array: data and scale.
+inline constexpr const char *part_suffixes[2][2] = SCALIDE_PART_SUFFIXES;
+
+/// The arrays of a safetensors file, which is mapped, or of a msgpack file of Flax, whose names join the keys with a point.
 class ArrayFile {
 public:
     /// Throws UserError with the message of the reader.
@@ -58,8 +63,12 @@ public:
     HostArray find_state(const std::string &name, const Type &type, int64_t initial) const;
 
 private:
+    std::optional<HostArray> find_if_there(const std::string &name) const;
+
     std::string path_;
-    std::unique_ptr<scalide_safetensors, void (*)(scalide_safetensors *)> content_;
+    std::unique_ptr<scalide_safetensors, void (*)(scalide_safetensors *)> content_; ///< one of the two is set
+    std::unique_ptr<scalide_msgpack, void (*)(scalide_msgpack *)> leaves_;
+    std::map<std::string, const scalide_leaf *> arrays_; ///< of leaves_: arrays and NumPy scalars
 };
 
 /// Writes all arrays, or none if it fails. Throws UserError.

@@ -1,5 +1,6 @@
 #include "emit/kernel_target.h"
 #include "emit/library.h"
+#include "ir/regions.h"
 #include "ir/text.h"
 #include "lower/shapes/kernel_passes.h"
 #include "rulebook/nearest.h"
@@ -21,6 +22,7 @@ namespace {
 Program with_named_saturation(Program program) {
     for (Program &kernel : program.programs) kernel = with_named_saturation(std::move(kernel));
     for (Node &node : program.nodes) {
+        rewrite_regions(node, program, [](Program region) { return with_named_saturation(std::move(region)); });
         if (node.op != "convert_element_type" || node.attributes.contains("overflow")) continue;
         const Dtype dtype = program.type(node.results[0]).dtype;
         if (is_float(dtype) && is_narrow(dtype)) node.attributes["overflow"] = "saturate";

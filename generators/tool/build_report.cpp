@@ -1,4 +1,5 @@
 #include "tool/build_report.h"
+#include "ir/regions.h"
 #include "ir/words.h"
 #include "kinds/panel_layout.h"
 #include "tool/tables.h"
@@ -93,7 +94,7 @@ std::set<std::string> packed_constants(const BuildReport &report) {
     each_built(report.programs, [&](const BuiltForm &built) {
         const Program &program = built.form.program;
         for (const Node &call : program.nodes) {
-            if (!built.kernel(call.attributes.at("program").word).attributes.contains(panels_attribute)) continue;
+            if (!call.regions.empty() || !built.kernel(call.attributes.at("program").word).attributes.contains(panels_attribute)) continue;
             const Value &panels = program.values[size_t(call.operands.back())];
             lines.insert(fmt::format("packed once: {}: {}\n", panels.name, to_string(panels.type)));
         }
@@ -108,6 +109,18 @@ struct Product {
     bool is_required;  ///< a library must compute it
 };
 
+/// Returns the location of the first call of a kernel.
+Location location_of(const Program &fused, const std::string &kernel) {
+    std::optional<Location> found;
+    visit_programs(fused, [&](const Program &program) {
+        for (const Node &node : program.nodes) {
+            const auto called = node.attributes.find("program");
+            if (!found && called != node.attributes.end() && called->second.word == kernel) found = node.location;
+        }
+    });
+    return found.value_or(Location());
+}
+
 std::vector<Product> products_of(const BuildReport &report, const TargetFacts &facts) {
     std::vector<Product> products;
     if (facts.products.empty()) return products;
@@ -116,14 +129,11 @@ std::vector<Product> products_of(const BuildReport &report, const TargetFacts &f
             const Program &kernel = built.kernel(built.plan.steps[s].kernel);
             const auto dot = std::ranges::find(kernel.nodes, "dot_general", &Node::op);
             if (dot == kernel.nodes.end()) continue;
-            const auto call = std::ranges::find_if(built.form.program.nodes, [&](const Node &node) {
-                const auto called = node.attributes.find("program");
-                return called != node.attributes.end() && called->second.word == kernel.name;
-            });
+            const Location location = location_of(built.form.program, kernel.name);
             const auto library = kernel.attributes.find("library");
             const bool is_call = library != kernel.attributes.end();
             products.push_back({fmt::format("step {} ({}{})", s, prefix, kernel.name), is_call ? library->second.word : "",
-                                is_call ? "" : why_no_library(kernel, *dot, facts), call->location, built.plan.require_libraries});
+                                is_call ? "" : why_no_library(kernel, *dot, facts), location, built.plan.require_libraries});
         }
     }
     return products;

@@ -9,8 +9,7 @@ namespace scalide {
 
 namespace {
 
-constexpr int64_t block_extent = 128;                              ///< of published scales of blocks
-constexpr const char *part_suffixes[2][2] = SCALIDE_PART_SUFFIXES; ///< of data and scale
+constexpr int64_t block_extent = 128; ///< of published scales of blocks
 constexpr const char *scale_suffixes[] = {"_scale", "_scale_inv"};
 
 /// Returns tensor -> file.

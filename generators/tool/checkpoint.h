@@ -4,8 +4,8 @@
 
 namespace scalide {
 
-/// The arrays of a checkpoint: a safetensors file, or the files that an index (model.safetensors.index.json) lists. The files are
-/// mapped.
+/// The arrays of a checkpoint: a safetensors file, a msgpack file of Flax, or the files that an index
+/// (model.safetensors.index.json) lists.
 class Checkpoint {
 public:
     /// Throws UserError if the file or the index cannot be read.

@@ -210,7 +210,8 @@ struct ConvertCommand {
 void add_convert(CLI::App &app) {
     const auto command = std::make_shared<ConvertCommand>();
     CLI::App *convert = app.add_subcommand("convert", "Convert a checkpoint to the formats that a program has under a policy.");
-    convert->add_option("CHECKPOINT", command->input, "A safetensors file, or the index of several files (.json).")->required();
+    convert->add_option("CHECKPOINT", command->input, "A safetensors file, a msgpack file of Flax, or the index of several files (.json).")
+        ->required();
     command->program.add_to(*convert, "--for")->required();
     convert->add_option("-o,--output", command->output, "Safetensors file for the arguments of the program.")->required();
     convert->add_option("--rename", command->renames,

@@ -8,6 +8,7 @@
 #include <array>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace scalide {
 
@@ -71,19 +72,33 @@ void print_rows(std::vector<Row> rows, const std::vector<Decision> &decisions) {
     fmt::print("{}", in_columns(rows));
 }
 
+/// Prints one warning for all rules with `compute`: they round most arrays of a program.
+void print_unsafe_arithmetic(const std::vector<NumericsDecision> &decisions) {
+    std::set<std::string> tensors;
+    Dtype dtype = Dtype::f32;
+    for (const NumericsDecision &decision : decisions)
+        if (decision.computes && decision.is_unsafe()) tensors.insert(decision.tensor), dtype = decision.stored;
+    if (!tensors.empty())
+        fmt::print(
+            "warning: {} arrays are computed in {} without a scale, so small values become zero, and large values overflow. Train with "
+            "a loss scaler\n",
+            tensors.size(), to_string(dtype));
+}
+
 void print_table(const std::vector<NumericsDecision> &decisions, const Roles &roles) {
     std::vector<Row> rows{{"tensor", "use", "format", "scale", "policy", "scope", "source"}};
     for (const NumericsDecision &decision : decisions) rows.push_back(row_of(decision, roles));
     print_rows(std::move(rows), decisions);
     for (const NumericsDecision &decision : decisions) {
         // A program in f16 rounds most of its arrays, so they get no note.
-        if (!decision.is_unsafe() || (!decision.is_policys() && size_of(decision.stored) > 1)) continue;
+        if (!decision.is_unsafe() || decision.computes || (!decision.is_policys() && size_of(decision.stored) > 1)) continue;
         const auto words = decision.is_policys() ? std::pair("warning", "without a scale, so small values become zero, and large values "
                                                                         "overflow or saturate. Add 'scale: {by: max}' to the rule")
                                                  : std::pair("note", "by the program itself without a scale, so small values become zero");
         fmt::print("{}: {} ({}) is converted to {} {}\n", words.first, name_to_string(decision.tensor), use_of(decision, roles),
                    to_string(decision.stored), words.second);
     }
+    print_unsafe_arithmetic(decisions);
 }
 
 /// Joins the texts of the operands of a matmul. Equal texts occur once if `merges`.
@@ -188,9 +203,9 @@ void add_explain(CLI::App &app) {
         const CompileOptions options{.policy = command->program.load_numerics(), .checks_types = false, .takes_notes = true};
         const PolicyDecisions decisions = run_passes(program, rulebook, options, Stage::formats).notes.decisions;
         if (command->matmuls) {
-            command->json ? print_json(decisions.matmuls) : print_matmuls(decisions.matmuls);
+            command->json ? print_json(decisions.all_matmuls()) : print_matmuls(decisions.all_matmuls());
         } else {
-            command->json ? print_json(decisions.sites, roles_of(program)) : print_table(decisions.sites, roles_of(program));
+            command->json ? print_json(decisions.all_sites(), roles_of(program)) : print_table(decisions.all_sites(), roles_of(program));
         }
     });
 }

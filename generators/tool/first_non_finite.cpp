@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/ranges.h>
+#include <map>
 
 namespace scalide {
 
@@ -51,7 +52,7 @@ std::string index_of(int64_t number, const std::vector<int64_t> &shape) {
 
 std::vector<Array> interpret_until_non_finite(const Program &program, const std::vector<Array> &inputs, const Rulebook &rulebook,
                                               std::string &text) {
-    const Origins origins(program);
+    std::map<const Program *, Origins> origins_of; // of the program and of its regions
     text = "first non-finite: none (no operator produces an infinity or a NaN)";
     bool is_found = false;
     return interpret(program, inputs, rulebook, Mode::stored, [&](Operation &operation) {
@@ -64,9 +65,11 @@ std::vector<Array> interpret_until_non_finite(const Program &program, const std:
             is_found = true;
             const Node &node = *operation.node;
             const std::string scope = node.scope.empty() ? "" : " in " + node.scope, place = short_place(node.location, "");
+            const Origins &origins = origins_of.try_emplace(operation.program, *operation.program).first->second;
             text =
                 fmt::format("first non-finite: {}, operator {}{}{}, element {} is {}", name_to_string(origins.of(node.results[i]).tensor),
                             node.op, scope, place.empty() ? "" : " (" + place + ")", index_of(element, result.shape), result.data[element]);
+            if (operation.step >= 0) text += fmt::format(", in step {} of its loop", operation.step);
         }
     });
 }
@@ -81,6 +84,7 @@ std::string to_text(const NonFinite &first, const Plan &plan, const std::functio
         if (origin.location.line > 0) text += " (" + short_place(origin.location, "") + ")";
     }
     text += fmt::format(", step {} ({})", first.step, first.kernel);
+    if (!first.loops.empty()) text += ", in " + first.loops;
     if (first.step >= plan.steps.size() || plan.steps[first.step].kernel != first.kernel) return text; // the step is from a variant
     const std::vector<std::string> names = culprits(plan.steps[first.step], plan, find);
     if (names.empty()) return text;

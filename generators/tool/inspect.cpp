@@ -1,6 +1,7 @@
 #include "emit/library.h"
 #include "ir/words.h"
 #include "tool/common.h"
+#include "tool/loop_list.h"
 #include "tool/tables.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -54,6 +55,9 @@ struct InspectCommand {
         const Compiled compiled = run_passes(loaded, rulebook, options, Stage::kernels);
         if (costs) return;
         print(compiled.notes.fusion);
+        const std::string loops = list_loops(compiled.forms.main.program, facts.is_gpu);
+        if (!loops.empty()) fmt::print("\nloops and branches:\n{}", loops);
+        for (const std::string &left : compiled.notes.left_loops) fmt::print("  {}\n", left);
         print(compiled.notes.copied);
         print_bytes(compiled.forms.main.program);
         print_bits(compiled.forms.main.program);

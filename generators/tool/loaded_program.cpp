@@ -99,7 +99,7 @@ scalide_status LoadedProgram::run_bound(scalide_binding *binding, const Show &sh
     if (!non_finite) return show ? scalide_run_traced(binding, show_array, &shown) : scalide_run(binding);
     scalide_non_finite first = {};
     const scalide_status status = scalide_run_checked(binding, &first);
-    if (first.buffer) *non_finite = {first.buffer, first.kernel, static_cast<size_t>(first.step)};
+    if (first.buffer) *non_finite = {first.buffer, first.kernel, static_cast<size_t>(first.step), first.loops ? first.loops : ""};
     return status;
 }
 

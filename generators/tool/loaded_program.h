@@ -13,6 +13,7 @@ using Show = std::function<void(const HostArray &)>;
 struct NonFinite {
     std::string buffer, kernel;
     size_t step = 0;
+    std::string loops = {}; ///< "step 17 of scan h"; empty: in no loop
 };
 
 /// The cost of a step, see scalide_step_profile.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
+#include <memory>
 #include <optional>
 #include <set>
 
@@ -37,6 +38,7 @@ constexpr double least_update = 0x1p-40;
 /// Matrices next to each other, such as the weights of a layer, whose magnitudes differ by more than this are reported.
 constexpr double unusual_ratio = 256;
 
+/// Checks the nodes of a program, or of one of its regions.
 class Checker {
 public:
     Checker(const Program &program, const std::vector<Array> &inputs, RoundingCheck &check)
@@ -44,6 +46,25 @@ public:
         check_arguments();
         for (const Result &result : program.results)
             if (result.argument >= 0 && !result.part.is_scale() && is_float(program.type(result.value).dtype)) add_exact(result.value);
+    }
+
+    /// Returns the result of a node before rounding, in f64; nullptr if it is not known.
+    const Array *exact_value(ValueId value) const {
+        const auto exact = exact_.find(value);
+        return exact == exact_.end() ? nullptr : &exact->second;
+    }
+
+    /// Returns the number of the argument of which the value is a copy; -1 if it is none.
+    int copied_argument(ValueId value) const {
+        if (producers_[value] < 0 || program_.nodes[producers_[value]].op != "reshape") return -1;
+        const auto found = std::ranges::find(program_.arguments, program_.nodes[producers_[value]].operands[0], &Argument::value);
+        return found == program_.arguments.end() ? -1 : static_cast<int>(found - program_.arguments.begin());
+    }
+
+    /// Returns the node with regions that makes the value; nullptr if there is none.
+    const Node *owner_of(ValueId value) const {
+        const Node *node = producers_[value] < 0 ? nullptr : &program_.nodes[producers_[value]];
+        return node == nullptr || node->regions.empty() ? nullptr : node;
     }
 
     void run(Operation &operation) {
@@ -54,8 +75,9 @@ public:
         if (exact_nodes_.contains(operation.node)) exact_.insert_or_assign(operation.node->results[0], exact(operation));
     }
 
-    /// Must be called after the whole program has run.
-    void compare_states(const std::vector<Array> &outputs) {
+    /// Must be called after the whole program has run. `find_exact` returns the exact value of a result of the program, or nullptr.
+    template<typename FindExact>
+    void compare_states(const std::vector<Array> &outputs, const FindExact &find_exact) {
         for (size_t i = 0; i < program_.results.size(); i++) {
             const Result &result = program_.results[i];
             if (result.argument < 0 || result.part.is_scale() || !is_float(outputs[i].dtype)) continue;
@@ -65,11 +87,15 @@ public:
             const Scaled old{inputs_[result.argument].data, scale(inputs_, result.argument)}, made{outputs[i].data, scale(outputs, i)};
             StateCount row{result.part.array(result.name),    outputs[i].dtype, outputs[i].data.size(), 0, 0,
                            origins_.of(result.value).location};
-            const auto exact = exact_.find(result.value); // an argument that is passed through has no exact value and did not change
-            if (exact != exact_.end())
-                count_unmoved(old, made, exact->second.data, row);
-            else
+            const Array *exact = find_exact(result.value); // an argument that is passed through has no exact value and did not change
+            if (exact != nullptr) {
+                count_unmoved(old, made, exact->data, row);
+            } else if (owner_of(result.value) != nullptr) { // a loop or a branch
+                check_.uncompared.push_back(row.tensor);
+                continue;
+            } else {
                 row.zero_updates = row.elements;
+            }
             check_.states.push_back(std::move(row));
         }
     }
@@ -153,7 +179,23 @@ private:
             row.saturated += is_beyond(format, std::abs(given[i])) && (std::isfinite(given[i]) || std::isfinite(made[i]));
             row.subnormals += made[i] != 0 && std::abs(made[i]) < smallest;
         }
+        if (operation.step >= 0) return add_step(operation, std::move(row));
         if (std::ranges::find(check_.roundings, row) == check_.roundings.end()) check_.roundings.push_back(std::move(row));
+    }
+
+    /// Adds the counts of a conversion in one step of a loop to those of the other steps.
+    void add_step(const Operation &operation, RoundingCount row) {
+        const auto [known, is_new] = rows_of_loops_.try_emplace(operation.node, check_.roundings.size());
+        if (row.zeros + row.saturated > 0) row.first_step = operation.step;
+        row.steps = 1;
+        if (is_new) return check_.roundings.push_back(std::move(row));
+        RoundingCount &sum = check_.roundings[known->second];
+        sum.elements += row.elements;
+        sum.zeros += row.zeros;
+        sum.saturated += row.saturated;
+        sum.subnormals += row.subnormals;
+        sum.steps++;
+        if (sum.first_step < 0) sum.first_step = row.first_step;
     }
 
     static void count_unmoved(const Scaled &old, const Scaled &made, const Numbers &exact, StateCount &row) {
@@ -263,16 +305,56 @@ private:
     const std::vector<int> producers_;
     std::map<ValueId, Before> rounded_; ///< results of operators that round or limit, with the values before
     std::set<const Node *> exact_nodes_;
-    std::map<ValueId, Array> exact_; ///< their results
+    std::map<ValueId, Array> exact_;               ///< their results
+    std::map<const Node *, size_t> rows_of_loops_; ///< by conversion in a loop: its row in RoundingCheck::roundings
+};
+
+/// The checkers of a program and of its regions.
+class Checkers {
+public:
+    Checkers(const Program &program, const std::vector<Array> &inputs, RoundingCheck &check)
+        : program_(program), check_(check), main_(program, inputs, check) {}
+
+    void run(Operation &operation) { checker(*operation.program).run(operation); }
+
+    void compare_states(const std::vector<Array> &outputs) {
+        main_.compare_states(outputs, [this](ValueId value) { return exact_value(program_, value); });
+    }
+
+private:
+    Checker &checker(const Program &owner) {
+        if (&owner == &program_) return main_;
+        std::unique_ptr<Checker> &found = regions_[&owner];
+        if (!found) found = std::make_unique<Checker>(owner, nothing_, check_);
+        return *found;
+    }
+
+    /// A straight region runs once, so the exact value of its result is that of the node.
+    const Array *exact_value(const Program &owner, ValueId value) {
+        const Node *node = checker(owner).owner_of(value);
+        if (node == nullptr) return checker(owner).exact_value(value);
+        if (node->op != "straight") return nullptr;
+        const auto index = std::ranges::find(node->results, value) - node->results.begin();
+        const Program &region = *node->regions[0];
+        const ValueId made = region.results[static_cast<size_t>(index)].value;
+        const int argument = checker(region).copied_argument(made);
+        return argument < 0 ? exact_value(region, made) : exact_value(owner, node->operands[static_cast<size_t>(argument)]);
+    }
+
+    const Program &program_;
+    RoundingCheck &check_;
+    const std::vector<Array> nothing_;
+    Checker main_;
+    std::map<const Program *, std::unique_ptr<Checker>> regions_;
 };
 
 } // namespace
 
 std::vector<Array> interpret_and_check(const Program &program, const std::vector<Array> &inputs, const Rulebook &rulebook,
                                        RoundingCheck &check) {
-    Checker checker(program, inputs, check);
-    std::vector<Array> outputs = interpret(program, inputs, rulebook, Mode::stored, [&](Operation &operation) { checker.run(operation); });
-    checker.compare_states(outputs);
+    Checkers checkers(program, inputs, check);
+    std::vector<Array> outputs = interpret(program, inputs, rulebook, Mode::stored, [&](Operation &operation) { checkers.run(operation); });
+    checkers.compare_states(outputs);
     return outputs;
 }
 

@@ -13,6 +13,8 @@ struct RoundingCount {
     size_t saturated = 0;  ///< numbers too large for the format, even after rounding; of infinities, those that become finite
     size_t subnormals = 0; ///< results below the smallest normal number
     Location source = {};
+    int64_t steps = 0;       ///< in a loop: how often the conversion ran; the counts are of all steps. 0: in no loop
+    int64_t first_step = -1; ///< in a loop: the first step, from 0, with a zero or a saturated element; -1: none
     bool operator==(const RoundingCount &other) const {
         return std::tie(tensor, format, elements, zeros, saturated, subnormals, source.line) ==
                std::tie(other.tensor, other.format, other.elements, other.zeros, other.saturated, other.subnormals, other.source.line);
@@ -41,6 +43,7 @@ struct RoundingCheck {
     std::vector<RoundingCount> roundings; ///< in the order of the program, without duplicates
     std::vector<StateCount> states;       ///< in the order of the results; without the state of a policy
     std::vector<ScaleMisfit> misfits;     ///< scaled arguments first, then conversions in the order of the program
+    std::vector<std::string> uncompared;  ///< arguments whose new values come from a loop or a branch, so that no exact value is known
 };
 
 /// Interprets a program of base operators, as place_stores returns it, in mode `stored` and counts. Returns the outputs.

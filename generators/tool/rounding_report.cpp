@@ -1,6 +1,7 @@
 #include "ir/words.h"
 #include "tool/rounding_check.h"
 #include "tool/tables.h"
+#include <algorithm>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
@@ -15,11 +16,17 @@ using Row = std::vector<std::string>;
 
 std::string to_text(const RoundingCheck &check) {
     std::string text;
+    const bool has_loops = std::ranges::any_of(check.roundings, [](const RoundingCount &row) { return row.steps > 0; });
     std::vector<Row> rows{{"rounded", "format", "elements", "to zero", "saturated", "subnormal", "source"}};
-    for (const RoundingCount &row : check.roundings)
+    if (has_loops) rows[0].insert(rows[0].end(), {"steps", "first with zero or saturated"});
+    for (const RoundingCount &row : check.roundings) {
         rows.push_back({name_to_string(row.tensor), std::string(to_string(row.format)), std::to_string(row.elements),
                         std::to_string(row.zeros), std::to_string(row.saturated), std::to_string(row.subnormals),
                         short_place(row.source, "-")});
+        if (!has_loops) continue;
+        rows.back().push_back(row.steps > 0 ? std::to_string(row.steps) : "-");
+        rows.back().push_back(row.first_step >= 0 ? std::to_string(row.first_step) : "-");
+    }
     text += check.roundings.empty() ? "nothing is rounded to 8 or 16 bits\n" : in_columns(rows);
     if (!check.states.empty()) {
         rows = {{"state", "format", "elements", "unmoved", "zero updates", "source"}};
@@ -28,6 +35,9 @@ std::string to_text(const RoundingCheck &check) {
                             std::to_string(row.unmoved), std::to_string(row.zero_updates), short_place(row.source, "-")});
         text += "\n" + in_columns(rows);
     }
+    if (!check.uncompared.empty()) text += "\nstate from a loop or branch, not compared:";
+    for (const std::string &name : check.uncompared) text += " " + name_to_string(name);
+    if (!check.uncompared.empty()) text += "\n";
     if (!check.misfits.empty()) {
         rows = {{"scale of", "scale", "amax", "problem"}};
         for (const ScaleMisfit &row : check.misfits)
@@ -46,7 +56,9 @@ std::string to_json(const RoundingCheck &check) {
                              {"zeros", row.zeros},
                              {"saturated", row.saturated},
                              {"subnormals", row.subnormals},
-                             {"source", place_json(row.source)}});
+                             {"source", place_json(row.source)},
+                             {"steps", row.steps},
+                             {"first_step", row.first_step}});
     for (const StateCount &row : check.states)
         states.push_back({{"tensor", row.tensor},
                           {"format", to_string(row.format)},
@@ -56,7 +68,8 @@ std::string to_json(const RoundingCheck &check) {
                           {"source", place_json(row.source)}});
     for (const ScaleMisfit &row : check.misfits)
         misfits.push_back({{"tensor", row.tensor}, {"scale", row.scale}, {"amax", row.amax}, {"problem", row.problem}});
-    return Json{{"roundings", roundings}, {"states", states}, {"misfits", misfits}}.dump(2, ' ', false, Json::error_handler_t::replace) +
+    return Json{{"roundings", roundings}, {"states", states}, {"misfits", misfits}, {"uncompared", check.uncompared}}.dump(
+               2, ' ', false, Json::error_handler_t::replace) +
            "\n";
 }
 

@@ -4,6 +4,8 @@
 #include "tool/first_non_finite.h"
 #include "tool/rounding_check.h"
 #include "tool/tables.h"
+#include "transforms/analysis/passes.h"
+#include "transforms/calls/calls.h"
 #include <algorithm>
 #include <fmt/core.h>
 
@@ -21,6 +23,19 @@ void print_array(const HostArray &array) {
     Extents shape(array.shape.begin(), array.shape.end());
     fmt::print("{} {}:{}{}\n", name_to_string(array.name), to_string(Type{array.dtype, shape}), line,
                elements.size() > most_shown ? " ..." : "");
+}
+
+bool derives_programs(const Program &program) {
+    const auto derives = [](const Node &node) {
+        const auto in_region = [](const Region &region) { return derives_programs(*region); };
+        return (node.op != "call" && find_call_kind(node.op) != nullptr) || std::ranges::any_of(node.regions, in_region);
+    };
+    return std::ranges::any_of(program.nodes, derives) || std::ranges::any_of(program.programs, derives_programs);
+}
+
+/// Returns true if the interpreter runs a program with loops or branches as it is written. The passes would unroll them.
+bool has_loops_alone(const Program &program) {
+    return std::ranges::any_of(program.nodes, [](const Node &node) { return !node.regions.empty(); }) && !derives_programs(program);
 }
 
 /// Returns a table of the steps, and their sum.
@@ -71,7 +86,9 @@ struct RunCommand {
         const Policy policy = how == Mode::real ? Policy() : program.load_numerics();
         const Stage last = how == Mode::real ? Stage::calls : check || check_finite ? Stage::stores : Stage::kernels;
         const CompileOptions options{.policy = policy, .facts = target_facts(build), .checks_types = build.checks_types};
-        const Program program_to_run = run_passes(loaded, rulebook, options, last).forms.main.program;
+        const bool is_as_written = how == Mode::real && has_loops_alone(loaded);
+        const Program program_to_run =
+            is_as_written ? infer_types(loaded, rulebook) : run_passes(loaded, rulebook, options, last).forms.main.program;
         std::vector<Array> inputs_in_order;
         for (const Argument &argument : program_to_run.arguments) {
             inputs_in_order.push_back(argument_tensor(arrays, program_to_run, argument, how));

@@ -1,10 +1,13 @@
 #include "transforms/pipeline.h"
+#include "ir/regions.h"
 #include "ir/verify.h"
+#include "rulebook/random_key.h"
 #include "transforms/constants/split_constants.h"
 #include "transforms/forms/cards.h"
 #include "transforms/forms/value_forms.h"
 #include "transforms/fusion/fuse.h"
 #include "transforms/library/library_call.h"
+#include "transforms/loops/products_of_steps.h"
 #include "transforms/spec/invariants.h"
 #include <algorithm>
 
@@ -81,6 +84,12 @@ Program simplify_source(const Program &program, const Setting &setting, State &s
     return simple;
 }
 
+Program batch(const Program &program, const Setting &setting, State &state) {
+    if (!has_regions(program)) return program;
+    std::vector<std::string> *notes = setting.options.takes_notes ? &state.compiled.notes.left_loops : nullptr;
+    return simplify(batch_products(program, setting.rulebook, notes), setting.rulebook);
+}
+
 Program assign_formats(const Program &program, const Setting &setting, State &state) {
     check_arithmetic(program);
     if (!setting.options.takes_notes) return assign_numerics(program, setting.rulebook, setting.options.policy);
@@ -155,10 +164,14 @@ Made add_card_forms(State &state, const Setting &setting) {
 
 Made pack(State &state, const Setting &setting) {
     MachineForms<Form> &forms = state.compiled.forms;
-    if (!forms.prepare || !setting.options.choose_panels) return {};
+    const bool has_operands = forms.prepare || has_regions(forms.main.program);
+    if (!setting.options.choose_panels || !has_operands) return {};
     std::vector<Program *> programs{&forms.main.program};
     for (Form &variant : forms.variants) programs.push_back(&variant.program);
-    pack_constants(programs, forms.prepare->program, setting.options.choose_panels);
+    pack_operands(programs, forms.prepare ? &forms.prepare->program : nullptr, setting.options.choose_panels, [&](const Program &program) {
+        const TargetFacts &facts = setting.options.facts;
+        return form_kernels(run_fusion_passes(simplify(program, setting.rulebook), facts), facts);
+    });
     return {programs.begin(), programs.end()};
 }
 
@@ -175,14 +188,31 @@ Made fuse_prepare(State &state, const Setting &setting) {
 /// Invariants of programs in base operators, and of calls of kernels.
 const std::vector<Invariant> base_program{typed, no_calls, wide, no_scaled, base}, kernel_program{no_scaled, kernels};
 
+/// Random rounding needs the nodes of all steps, which have random bits of their own. On a GPU, a loop of few steps is faster without the
+/// host, which also has to wait for the number of a branch.
+Unroll unroll_of(const Setting &setting) {
+    const Policy &policy = setting.options.policy;
+    const auto is_random = [&](const Insertion &insertion) {
+        const Rule *rule = setting.rulebook.find(insertion.op);
+        return rule != nullptr && takes_key(*rule);
+    };
+    const auto inserts_random = [&](const PolicyRule &rule) {
+        return rule.place != PolicyRule::Place::program_result && std::ranges::any_of(rule.insert, is_random); // results are in no loop
+    };
+    const bool needs_all = std::ranges::any_of(policy.rules, inserts_random) || policy.scales.rounding == Rounding::stochastic;
+    if (needs_all) return Unroll::all;
+    return setting.options.facts.is_gpu && setting.options.unroll == Unroll::short_ones ? Unroll::possible : setting.options.unroll;
+}
+
 std::vector<Pass> list_passes() {
     std::vector<Pass> list{
         {"infer_types", Stage::calls, {typed}, [](const Program &p, const Setting &s, State &) { return infer_types(p, s.rulebook); }},
         {"inline_calls",
          Stage::calls,
          {typed, no_calls},
-         [](const Program &p, const Setting &s, State &) { return inline_calls(p, s.rulebook); }},
+         [](const Program &p, const Setting &s, State &) { return inline_calls(p, s.rulebook, unroll_of(s)); }},
         {"simplify", Stage::formats, {typed, no_calls}, simplify_source},
+        {"batch_products", Stage::formats, {typed, no_calls}, batch},
         {"assign_numerics", Stage::formats, {typed, no_calls, wide}, assign_formats},
         {"simplify_2", Stage::base, {typed, no_calls, wide}, run_simplify},
         {"propagate_scales",
@@ -201,7 +231,7 @@ std::vector<Pass> list_passes() {
     list.push_back({"fuse", Stage::kernels, kernel_program, fuse_main});
     list.push_back({"card_forms", Stage::forms, kernel_program, {}, add_card_forms});
     list.push_back({"value_forms", Stage::forms, kernel_program, {}, add_value_forms});
-    list.push_back({"pack_constants", Stage::forms, kernel_program, {}, pack});
+    list.push_back({"pack_operands", Stage::forms, kernel_program, {}, pack});
     list.push_back({"fuse_prepare", Stage::forms, kernel_program, {}, fuse_prepare});
     return list;
 }

@@ -1,7 +1,7 @@
 #pragma once
 #include "transforms/analysis/fusion_report.h"
 #include "transforms/analysis/passes.h"
-#include "transforms/constants/pack_constants.h"
+#include "transforms/constants/pack_operands.h"
 #include "transforms/forms/forms.h"
 #include "transforms/fusion/copied_arguments.h"
 #include "transforms/numerics/numerics_report.h"
@@ -19,15 +19,17 @@ struct CompileOptions {
     /// Check every node against its rule after each pass (Invariant::typed). This takes about as long as the passes. All other invariants
     /// are always checked, except between the passes of fusion, because their kernels are checked at the end.
     bool checks_types = true;
-    bool takes_notes = false;        ///< fill in Compiled::notes
-    bool splits_constants = false;   ///< nodes that depend only on constants run once at bind (split_constants)
-    ChoosePanels choose_panels = {}; ///< the panels of packed constants (pack_constants); empty: none
+    Unroll unroll = Unroll::short_ones; ///< which loops and branches become nodes where loops can run
+    bool takes_notes = false;           ///< fill in Compiled::notes
+    bool splits_constants = false;      ///< nodes that depend only on constants run once at bind (split_constants)
+    ChoosePanels choose_panels = {};    ///< the panels of packed operands (pack_operands); empty: none
 };
 
 /// What passes decided about a program, for reports.
 struct Notes {
     PolicyDecisions decisions;                ///< of assign_numerics
     ProductFormats formats;                   ///< the same, counted
+    std::vector<std::string> left_loops;      ///< a sentence for each product and sum of all steps that runs before or after its loop
     FusionReport fusion;                      ///< of the kernels of the main program
     std::vector<CopiedArgument> copied;       ///< arguments that each run copies
     std::vector<std::string> left_to_kernels; ///< a sentence for each matmul with scales that no library accepts

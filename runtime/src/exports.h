@@ -4,6 +4,9 @@
 #define SCALIDE_EXPORTS_H
 
 #pragma GCC visibility push(default)
+#include "scalide/checkpoints.h"
+#include "scalide/metrics.h"
+#include "scalide/msgpack.h"
 #include "scalide/safetensors.h"
 #include "scalide/scalide.h"
 #pragma GCC visibility pop

@@ -37,7 +37,7 @@ private:
     /// Loops, innermost first: lanes, a few rows, vectors, rows, and the tasks: pieces, other axes, blocks. A step that adds a group of
     /// rows reads elements of 16 bits, so that two vectors of sums belong to a vector of elements.
     void schedule_sums(const ColumnSums &sums, Func stage, const Expr &blocks, int group) {
-        const int lanes = group > 1 ? 2 * this->lanes() : this->lanes();
+        const int lanes = group > 1 ? 2 * this->lanes() : lanes_for(to_expr(sums.columns, kernel_), this->lanes());
         const std::vector<Var> args = stage.args();
         Var columns = args[0], piece("piece"), vector("vector");
         RVar row = stage.rvars(0)[0], rows("rows");

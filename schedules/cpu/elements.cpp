@@ -72,6 +72,19 @@ void schedule_rows(Halide::Stage nest, const std::vector<Halide::Var> &axes, con
     parallelize(nest, *fuse_loops(nest, outer), product(rows) * pieces, work, task);
 }
 
+/// The parts of concatenations along the last axis, one loop nest for each.
+void schedule_parts(Halide::Func func, const std::vector<Halide::Expr> &extents, const Tiles &tiles) {
+    const std::vector<Halide::Var> axes = func.args();
+    const Halide::Expr rows = product({extents.begin() + 1, extents.end()});
+    for (int part = 0; part < func.num_update_definitions(); part++) {
+        Halide::Stage nest = func.update(part);
+        const Halide::RVar column = func.rvars(part)[0];
+        const Halide::Expr width = func.function().update(part).schedule().rvars()[0].extent;
+        vectorize_masked(nest, column, width, tiles.at("lanes"));
+        parallelize(nest, *fuse_loops(nest, {axes.begin() + 1, axes.end()}), rows, width, tiles.at("task"));
+    }
+}
+
 } // namespace
 
 void schedule_nest(Halide::Stage nest, const std::vector<Halide::Var> &axes, const std::vector<Halide::Expr> &extents, const Tiles &tiles) {
@@ -84,6 +97,7 @@ void schedule_nest(Halide::Stage nest, const std::vector<Halide::Var> &axes, con
 
 void schedule_elements(const LoweredKernel &kernel, const KernelOutput &output, const Tiles &tiles) {
     const std::vector<Halide::Expr> extents = bound_loops(kernel, output);
+    if (output.has_parts) return schedule_parts(output.func, extents, tiles);
     if (!output.func.has_update_definition() && !extents.empty() && moves_elements(kernel.program)) {
         schedule_whole_vectors(output, extents, tiles);
     }

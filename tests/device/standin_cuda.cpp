@@ -131,6 +131,12 @@ void compute(const std::function<void()> &work) {
     work();
 }
 
+/// Work of a stream that is no kernel.
+void append(CUstream stream, const std::string &call, const std::function<void()> &work) {
+    if (stream->is_captured) stream->launches.push_back(call);
+    compute(work);
+}
+
 /// Words for whoever reads the output of a test.
 CUresult fail(CUresult error, const std::exception &reason) {
     std::fprintf(stderr, "%s\n", reason.what());
@@ -344,8 +350,20 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream
 
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
     RETURN_IF(enter("cuMemcpyDtoD %zu", bytes));
-    RETURN_IF(is_alive(stream, Object::stream) ? need_quiet() : invalid_handle);
-    std::memcpy(reinterpret_cast<void *>(to), reinterpret_cast<const void *>(from), bytes);
+    RETURN_IF(is_alive(stream, Object::stream) ? need_context() : invalid_handle);
+    append(stream, "cuMemcpyDtoD", [=] { std::memcpy(reinterpret_cast<void *>(to), reinterpret_cast<const void *>(from), bytes); });
+    return success;
+}
+CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream) {
+    RETURN_IF(enter("cuMemsetD8Async %zu", count));
+    RETURN_IF(is_alive(stream, Object::stream) ? need_context() : invalid_handle);
+    append(stream, "cuMemsetD8Async", [=] { std::fill_n(reinterpret_cast<unsigned char *>(to), count, value); });
+    return success;
+}
+CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream stream) {
+    RETURN_IF(enter("cuMemsetD32Async %zu", count));
+    RETURN_IF(is_alive(stream, Object::stream) ? need_context() : invalid_handle);
+    append(stream, "cuMemsetD32Async", [=] { std::fill_n(reinterpret_cast<unsigned *>(to), count, value); });
     return success;
 }
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count, int *options, void **values) {

@@ -292,7 +292,7 @@ def dumps_can_be_built(scratch):
     command = ("build", "scaled.scl", "--numerics", "scaled.yaml")
     after = dumps(scratch.succeed(*command, *(word for name in every for word in ("--dump-after", name))))
     assert [name for name in after if name in names] == names, list(after)
-    assert {"take_loop_shapes", "merge_axes"} <= set(after) - set(names) <= set(every) - {"card_forms", "pack_constants", "fuse_prepare"}
+    assert {"take_loop_shapes", "merge_axes"} <= set(after) - set(names) <= set(every) - {"card_forms", "pack_operands", "fuse_prepare"}
     kernels = texts(manifest(scratch, ".", "step"))
     for i, name in enumerate(names):
         scratch.write("dump.scl", after[name])

@@ -15,7 +15,7 @@ import numpy as np
 
 HERE = Path(__file__).resolve().parent
 MOST_BYTES = 1_000_000
-SUITES = ("casts", "casts_e8m0", "graphs", "graphs_random", "pow2", "primitives", "primitives_lax", "recipes")  #: what tests read
+SUITES = ("casts", "casts_e8m0", "graphs", "graphs_random", "loss_scaling", "optim", "pow2", "primitives", "primitives_lax", "recipes")  #: what tests read
 LISTS = ("casts", "casts_e8m0", "pow2")  #: suites of elementwise functions of lists
 LONGEST = 1024  #: elements of such a list
 
@@ -97,7 +97,8 @@ def main():
     data.mkdir(exist_ok=True)
     for suite in SUITES:
         shrink(suite, full, data)
-    shutil.copyfile(full / "checkpoint_tensors.safetensors", data / "checkpoint_tensors.safetensors")
+    for file in full.glob("checkpoint*"):  # they are small
+        shutil.copyfile(file, data / file.name)
 
 
 if __name__ == "__main__":

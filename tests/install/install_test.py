@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 # Generated kernels refer to these names. The runtime defines them (runtime/src/run/hooks.cpp).
@@ -293,6 +294,36 @@ def digits_fp8():
     assert "--epochs must be a positive integer, got 'x'" in fails(program, "--epochs", "x")
 
 
+def char_lm():
+    """A run that is killed goes on with the same bits, and its loss falls. Each run also generates text."""
+    options = ("-DCHAR_LM_LAYERS=1", "-DCHAR_LM_STEPS=40", "-DCHAR_LM_POLICIES=f32;f16_scaled")
+    build = build_example("char_lm", None, *options)
+    program, checkpoint = build / "char_lm", "checkpoint_40.safetensors"
+    shutil.rmtree(build / "runs", ignore_errors=True)
+    (build / "runs").mkdir()
+    losses = {}
+    for policy in ("f32", "f16_scaled"):
+        whole, killed = build / f"runs/{policy}", build / f"runs/{policy}_killed"
+        given = [program, "--policy", policy, "--steps", "40", "--every", "10", "--generate", "8", "--folder"]
+        printed = run(*given, whole)
+        losses[policy] = [float(loss) for loss in re.findall("held-out loss ([0-9.]+)", printed)]
+        assert len(losses[policy]) == 4 and losses[policy][-1] < losses[policy][0] - 0.2 and "ms for each token" in printed, printed
+        with subprocess.Popen([*given, killed], stdout=subprocess.DEVNULL) as child:
+            while child.poll() is None and not (killed / "checkpoint_10.safetensors").exists():
+                time.sleep(0.01)
+            child.kill()
+        assert "resumed after step" in run(*given, killed)
+        assert (killed / checkpoint).read_bytes() == (whole / checkpoint).read_bytes(), policy
+        steps = [json.loads(line)["step"] for line in (whole / "metrics.jsonl").read_text().splitlines() if '"loss"' in line]
+        assert steps == list(range(40)), steps
+    assert abs(losses["f16_scaled"][-1] / losses["f32"][-1] - 1) < 0.01, losses
+    assert "--policy must be one of f32, f16_scaled, got 'f8'" in fails(program, "--policy", "f8")
+    assert "--steps must be a positive integer, got '0'" in fails(program, "--steps", "0")
+    empty = build / "runs/empty"
+    empty.mkdir()
+    assert f"{empty}: must have text files" in fails(program, "--text", empty)
+
+
 def fp8_encoder():
     """Each switch adds a row, and its loss follows that of f32."""
     program = build_example("fp8_encoder", None, "-DENCODER_PARAMETERS=layers=2;batch=2;length=32;width=64;heads=4") / "fp8_encoder"
@@ -384,7 +415,7 @@ def components():
     strange = [name for name in files if not re.fullmatch(r"include/scalide/\w+\.hp?p?|lib/(libscalide_runtime\.(a|so\.\d+)|scalide/libscalide_runtime\.so|"
                                                          r"pkgconfig/scalide-runtime(-shared)?\.pc|cmake/Scalide/.*)", name)]
     assert not strange and len(files) > 8, files
-    assert sum((runtime / name).stat().st_size for name in files) < 2e6
+    assert sum((runtime / name).stat().st_size for name in files) < 2.2e6
     use = "add_executable(a a.c)\ntarget_link_libraries(a PRIVATE Scalide::runtime)\n"
     main = "#include <scalide/scalide.h>\nint main(void) { return scalide_program_device == 0; }\n"
     for call, installed in (("COMPONENTS runtime", "runtime"), ("", "runtime"), ("COMPONENTS runtime", "prefix"),
@@ -545,7 +576,7 @@ def subproject_build():
 
 
 TESTS = [prefix, tool, cmake_words, cmake_files, several_cpus, custom_operator, operators, two_libraries, own_generator, hello, digits, digits_fp8,
-         fp8_encoder, digits_opencl, digits_cuda, proof, components, pkg_config, exported, cross, cross_arm, subproject, subproject_build]  # fmt: skip
+         fp8_encoder, char_lm, digits_opencl, digits_cuda, proof, components, pkg_config, exported, cross, cross_arm, subproject, subproject_build]  # fmt: skip
 SKIPPED = 77  # an exit status
 
 if __name__ == "__main__":

@@ -20,6 +20,18 @@ void expect_symbolic(const Form &form) {
     }
 }
 
+/// One kernel with numbers in its shapes. Returns what it multiplied.
+Product expect_known(Form form, int m, int n, int k) {
+    form.m = std::to_string(m);
+    form.n = std::to_string(n);
+    form.k = std::to_string(k);
+    form.batch = "2";
+    Kernel kernel(parse_program(form.text(), "k"));
+    const Product product{form.batched ? 2 : 1, m, n, k, form.lhs_transposed, form.rhs_transposed};
+    expect_product(kernel, form, product, {});
+    return product;
+}
+
 class Orders : public testing::TestWithParam<int> {
 protected:
     Form form() const {
@@ -34,14 +46,16 @@ protected:
 TEST_P(Orders, symbolic) { expect_symbolic(form()); }
 
 TEST_P(Orders, known_extents) {
-    for (const auto &[m, n, k] : std::vector<std::array<int, 3>>{{65, 300, 33}, {100, 10, 64}, {32, 64, 0}}) {
-        Form known = form();
-        known.m = std::to_string(m);
-        known.n = std::to_string(n);
-        known.k = std::to_string(k);
-        known.batch = "2";
-        Kernel kernel(parse_program(known.text(), "k"));
-        expect_product(kernel, known, {known.batched ? 2 : 1, m, n, k, known.lhs_transposed, known.rhs_transposed}, {});
+    for (const auto &[m, n, k] : std::vector<std::array<int, 3>>{{65, 300, 33}, {100, 10, 64}, {32, 64, 0}}) expect_known(form(), m, n, k);
+}
+
+/// Sums of several blocks, whose last one is shorter: tiles add one block after the other, and left operands may be transposed first.
+TEST_P(Orders, long_sums) {
+    const Form symbolic = form();
+    Kernel any(parse_program(symbolic.text(), "k"));
+    for (const auto &[m, n, k] : std::vector<std::array<int, 3>>{{37, 70, 2100}, {200, 90, 3072}, {48, 20, 2500}}) {
+        const Product product = expect_known(form(), m, n, k);
+        if (m == 200) expect_product(any, symbolic, product, {{"m", m}, {"n", n}, {"k", k}, {"b", product.batch}});
     }
 }
 

@@ -1,5 +1,6 @@
 """Fixtures of the tests of the Python package."""
 import os
+import pathlib
 import subprocess
 
 import pytest
@@ -14,6 +15,13 @@ def pytest_configure(config):
 def slow_unless(is_fast, cases):
     """Parameters of the cases; those for which `is_fast` is false are marked slow. They repeat what other cases test, in other dtypes or policies."""
     return [pytest.param(*case, marks=() if is_fast(*case) else pytest.mark.slow) for case in cases]
+
+
+def golden_folder(suite):
+    """The folder of a suite of reference data: the whole suite if the machine has it, otherwise the part in this project."""
+    shared = os.environ.get("SCALIDE_SHARED_DIR")
+    whole = pathlib.Path(shared or ".", "golden")
+    return whole if shared and (whole / f"{suite}.json").exists() else pathlib.Path(__file__).parents[1] / "golden/data"
 
 
 def compile_text(folder, text, numerics="f32", *options):
@@ -47,3 +55,22 @@ def partitionable():
     jax.config.update("jax_threefry_partitionable", True)
     yield
     jax.config.update("jax_threefry_partitionable", before)
+
+
+def edited_library(folder, text, edits):
+    """The library of a program whose plan, as C source, was edited: each text of `edits` is replaced by its value."""
+    folder.mkdir()
+    library = compile_text(folder, text)
+    name = library.stem.removeprefix("lib")
+    plan, archive, root = folder / f"{name}.plan.c", folder / f"lib{name}.a", pathlib.Path(__file__).parents[2]
+    source = plan.read_text()
+    for old, new in edits.items():
+        assert old in source
+        source = source.replace(old, new)
+    plan.write_text(source)
+    runtime = pathlib.Path(TOOL).parents[1] / "runtime/libscalide_runtime.a"
+    for command in (["cc", "-c", "-fPIC", "-I", root / "runtime/include", plan, "-o", folder / f"{name}.plan.o"],
+                    ["ar", "r", archive, folder / f"{name}.plan.o"],
+                    ["cc", "-shared", "-o", library, "-Wl,--whole-archive", archive, "-Wl,--no-whole-archive", runtime]):
+        subprocess.run(command, check=True, capture_output=True)
+    return library

@@ -4,6 +4,8 @@ compiles many at once.
 Each element is judged by what roundings make of it: how far that of JAX moves when the float arguments do, by a rounding each (Monte Carlo
 arithmetic: Parker, Pierce, Eggert, "Monte Carlo arithmetic: how to gamble with floating point and win", 2000). That has what cancels, and JAX's own
 roundings on the way, as those change too."""
+import tempfile
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,6 +13,8 @@ from hypothesis import Phase, settings
 
 import scalide
 import scalide.jax
+from scalide.arrays import numpy_dtype, read_safetensors, write_safetensors
+from scalide.run_tool import run_tool
 
 RUNS = 8  #: with arguments that are off by a unit in the last place of 1 to either side
 #: How many ranges of the results of these runs a result may be off. The range of 9 normal numbers is 3 deviations, and hardly ever below 0.7.
@@ -97,6 +101,17 @@ def differs(got, want, error=0.0, ulps=None) -> str:
         return ""
     place = np.unravel_index(np.argmax(wrong), wrong.shape)
     return f"{np.count_nonzero(wrong)} of {want.size} elements, {place}: {a[place]:.9g} for {b[place]:.9g} +- {allowed[place]:.1e}"
+
+
+def interpreted(program, *args, mode="real"):
+    """What the interpreter makes of a program: it runs loops step by step, and only the branch that is taken. Mode 'stored' rounds as the policy says."""
+    with tempfile.TemporaryDirectory() as folder:
+        leaves = program.flatten(args, {})
+        arrays = {spec.name: np.asarray(leaf, numpy_dtype(spec.dtype)) for spec, leaf in zip(program.inputs, leaves, strict=True)}
+        write_safetensors(f"{folder}/in", arrays)
+        run_tool(program, "run", "-i", f"{folder}/in", "-o", f"{folder}/out", "--interpret", mode, "-n", program.policy)
+        results = read_safetensors(f"{folder}/out")
+    return program.unflatten([results[name] for name in program.results])
 
 
 def check(cases: dict, gradient: bool = True, ulps=None, seed: int = 0) -> None:

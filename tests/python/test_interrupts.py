@@ -6,6 +6,7 @@ import sys
 import time
 
 import pytest
+from conftest import edited_library
 
 PROGRAM = """program long(x: f32[n, n]) -> (y: f32[n, n]) {
   y = dot_general(x, x) {contract: [[1], [0]]}
@@ -32,6 +33,38 @@ try:
             open("started", "w").write("\\n")
 except KeyboardInterrupt:
     print((library(x) == x).all(), flush=True)
+"""
+LOOP = """program loop(x: f32[4]) -> (y: f32[4]) {
+  y = add(x, x)
+}
+"""
+# The plan with its step in a loop of 2000000000 steps.
+IN_A_LOOP = {
+    "\nstatic const scalide_program loop_plan = {": """
+static const scalide_term steps_term[] = {{2000000000, {-1, -1, -1, -1}}};
+static const scalide_extent steps[] = {{steps_term, 1}};
+static const scalide_block loop_blocks[] = {{"fori y", "loop.scl:2", 0, -1, 0, 1, steps, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}};
+static const scalide_program loop_plan = {""",
+    ", 0, 0};\n\nconst scalide_program": ", 1, loop_blocks};\n\nconst scalide_program",
+}
+RUN_LOOP = """
+import signal, sys, threading, numpy, scalide
+library = scalide.Library(sys.argv[1])
+seen = []
+def see(*_):
+    try:
+        library(numpy.ones(4, numpy.float32))
+    except RuntimeError as error:
+        seen.append(str(error))
+signal.signal(signal.SIGUSR1, see)
+threading.Timer(0.3, signal.raise_signal, [signal.SIGUSR1]).start()
+threading.Timer(0.6, lambda: library._running().state).start()  # waits for the context without the GIL
+def write(): open("started", "w").write("\\n")
+threading.Timer(1, write).start()
+try:
+    library(numpy.ones(4, numpy.float32))
+except KeyboardInterrupt:
+    print("interrupted", *seen, flush=True)
 """
 
 
@@ -85,3 +118,10 @@ def test_build(tmp_path, hanging_compiler):
 
 def test_run(tmp_path, libraries):
     assert interrupt(tmp_path, RUN, "started", str(libraries(PROGRAM)))[0] == "True"
+
+
+def test_run_in_a_loop(tmp_path):
+    library = edited_library(tmp_path / "library", LOOP, IN_A_LOOP)
+    printed = interrupt(tmp_path, RUN_LOOP, "started", str(library))[0]
+    assert printed == ("interrupted loop: a handler of a signal cannot run a program while a run of the same thread is in a loop. "
+                       "Let the handler set a flag.")

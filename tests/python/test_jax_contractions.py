@@ -213,3 +213,32 @@ def test_ragged_dot():
             np.testing.assert_allclose(dx[row], np.float64(w[group]) @ np.cos(rows[row]), atol=2e-6)
         np.testing.assert_array_equal(dx[len(groups):], 0)
         np.testing.assert_allclose(dw[2], np.float64(x[: len(groups)][groups == 2]).T @ np.cos(rows[: len(groups)][groups == 2]), atol=5e-6)
+
+
+INFINITE = np.ones((8, 16), np.float32)
+INFINITE[0, 0] = np.inf
+FACTOR = np.ones((8, 4), np.float32)
+FACTOR[0, :2] = 0  # inf * 0 is NaN
+
+
+@pytest.mark.parametrize("test", [jnp.isfinite, jnp.isnan, jnp.isinf, jnp.nan_to_num, lambda y: y == y, lambda y: jnp.abs(y) < jnp.inf, lambda y: jnp.where(y > 3, 1.0, y),
+                                  lambda y: jnp.isfinite(y).all(), lambda y: (y, jnp.isnan(y).any()), lambda y: jnp.isnan(y + 1)],
+                         ids="finite nan inf nan_to_num equal less where all stored sum".split())  # fmt: skip
+@pytest.mark.parametrize("product", ["matrix", "batch", "long", "row", "convolution"])
+def test_a_test_of_a_product_sees_infinities_and_nan(product, test):
+    """LLVM assumes that the sums of a product are finite. What the same kernel computes from them must not be folded because of that."""
+    if product == "convolution":
+        args = INFINITE[None, None], np.ones((2, 1, 3, 3), np.float32)
+
+        def f(x, y):
+            return test(lax.conv_general_dilated(x, y, (1, 1), "SAME"))
+    else:
+        x, y = INFINITE.T.copy(), FACTOR
+        args = {"matrix": (x, y), "batch": (x[None], y[None]), "row": (x[:1], y), "long": (np.tile(x, 400), np.tile(y, (400, 1)))}[product]
+
+        def f(x, y):
+            return test(x @ y)
+
+    got, want = build(trace(f, *args))(*args), jax.jit(f)(*args)
+    for ours, theirs in zip(*map(jax.tree_util.tree_leaves, (got, want))):
+        np.testing.assert_array_equal(ours, theirs)

@@ -312,6 +312,25 @@ def test_donate_with_scales_and_state():
             assert donated_w is given[0] and all(donated_state[name] is given[1][name] for name in donated_state)
 
 
+def test_shared_memory_of_many_arrays():
+    """Bind sorts the arrays of 16 arguments and more by address. It finds every pair of which one is written, and allows two that are read."""
+    count = 20
+    written, read = [scalide.empty((4, 16)) for _ in range(count)], [np.ones((4, 16), np.float32) for _ in range(count)]
+    for array in written:
+        array[:] = 1
+    library = scalide.build(trace(lambda written, read: [w + r for w, r in zip(written, read)], written, read, donate_argnums=0))
+    library.donate(written, [read[0]] * count)
+    same(written[count - 1], np.full((4, 16), 2))
+    rows = scalide.empty((6, 16))
+    rows[:] = 1
+    for at in (0, 7, count - 1):
+        with pytest.raises(ValueError, match=f"written.{at}: a run writes this memory, but it overlaps with read.5. Pass separate memory"):
+            library.donate(written[:at] + [rows[:4]] + written[at + 1 :], read[:5] + [rows[2:]] + read[6:])
+    twice = written[:2] + [written[1]] + written[3:]
+    with pytest.raises(ValueError, match="written.1: a run writes this memory, but it overlaps with written.2"):
+        library.donate(twice, read)
+
+
 def test_donate_refuses_shared_memory():
     e = scalide.empty((8, 16))
     e[:] = 1

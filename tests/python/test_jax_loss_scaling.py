@@ -13,9 +13,9 @@ from flax.training.dynamic_scale import DynamicScale
 import scalide
 import scalide.jax
 
-POLICIES = ("f32", "bf16", "f16_master", "f16_scaled", "f8_master", "f8_current", "f8_scaled", "f8_delayed", "f8_row", "f8_block", "mxfp8", "f8_calibrate")
+POLICIES = ("f32", "bf16", "amp_f16", "amp_bf16", "f16_master", "f16_scaled", "f8_master", "f8_current", "f8_scaled", "f8_delayed", "f8_row", "f8_block", "mxfp8", "f8_calibrate")
 STEPS, PERIOD = 301, 10
-LOOSE = {"f32": 0.01, "f8_calibrate": 0.01, "bf16": 0.02, "f16_master": 0.02, "f16_scaled": 0.03}  # relative, of the last loss; others: 0.3
+LOOSE = {"f32": 0.01, "f8_calibrate": 0.01, "bf16": 0.02, "f16_master": 0.02, "amp_f16": 0.02, "amp_bf16": 0.02, "f16_scaled": 0.03}  # relative, of the last loss; others: 0.3
 draw = np.random.RandomState(0)
 PARAMS = {"w1": draw.randn(16, 32).astype(np.float32) / 4, "w2": draw.randn(32, 4).astype(np.float32) / 6}
 X = draw.randn(8, 16).astype(np.float32)

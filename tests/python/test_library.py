@@ -14,7 +14,7 @@ from unittest import mock
 import ml_dtypes
 import numpy as np
 import pytest
-from conftest import TOOL, compile_text
+from conftest import compile_text, edited_library
 
 import scalide
 from scalide import Library, ScaledArray
@@ -311,20 +311,6 @@ def test_deleted_closed_and_replaced_libraries(tmp_path):
     assert error_of(library, x, w, rate) == "ValueError: library 'step' is closed. Load it again."
 
 
-def edited_library(folder, old, new):
-    """The library of STEP whose plan, as C source, was edited."""
-    folder.mkdir()
-    compile_text(folder, STEP)
-    plan, archive, root = folder / "step.plan.c", folder / "libstep.a", pathlib.Path(__file__).parents[2]
-    assert old in plan.read_text()
-    plan.write_text(plan.read_text().replace(old, new))
-    runtime = pathlib.Path(TOOL).parents[1] / "runtime/libscalide_runtime.a"
-    for command in (["cc", "-c", "-fPIC", "-I", root / "runtime/include", plan, "-o", folder / "step.plan.o"], ["ar", "r", archive, folder / "step.plan.o"],
-                    ["cc", "-shared", "-o", folder / "libstep.so", "-Wl,--whole-archive", archive, "-Wl,--no-whole-archive", runtime]):
-        subprocess.run(command, check=True, capture_output=True)
-    return folder / "libstep.so"
-
-
 def test_library_for_another_machine_or_cut(libraries, tmp_path):
     content = libraries(STEP).read_bytes()
     (tmp_path / "libarm.so").write_bytes(content[:18] + bytes([183]) + content[19:])  # e_machine of the ELF header
@@ -338,13 +324,13 @@ def test_library_for_another_machine_or_cut(libraries, tmp_path):
 
 
 def test_library_for_another_runtime_or_cpu(tmp_path):
-    old = edited_library(tmp_path / "old", "SCALIDE_PLAN_VERSION", "77")
+    old = edited_library(tmp_path / "old", STEP, {"SCALIDE_PLAN_VERSION": "77"})
     words = r"RuntimeError: step: plan version must be \d+, got 77. Generate the library again with the tool of this runtime."
     assert re.fullmatch(words, error_of(Library, old))
     target = Library(compile_text(tmp_path, STEP)).target
-    other = edited_library(tmp_path / "other", f'"{target}"', '"arm-64-linux"')
+    other = edited_library(tmp_path / "other", STEP, {f'"{target}"': '"arm-64-linux"'})
     assert error_of(Library, other).startswith("RuntimeError: step: the CPU must have all features of the target arm-64-linux, but it has no ")
-    newer = edited_library(tmp_path / "newer", f'"{target}"', '"x86-64-linux-avx10_1"')  # a feature that the runtime does not know
+    newer = edited_library(tmp_path / "newer", STEP, {f'"{target}"': '"x86-64-linux-avx10_1"'})  # a feature that the runtime does not know
     assert "the target x86-64-linux-avx10_1, but it has no avx10_1. " in error_of(Library, newer)
 
 

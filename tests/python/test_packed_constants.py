@@ -36,6 +36,41 @@ CONVOLUTION = """program convolution(x: f32[B, 6, 7, 5], w: f32[{window}, 5, {fe
   y = conv_general_dilated(x, w) {{low: [{pad}, {pad}], high: [{pad}, {pad}], lhs_spec: [0, 3, 1, 2], rhs_spec: [3, 2, 0, 1], out_spec: [0, 3, 1, 2]}}
 }}
 """
+# Loops read weights, one of them transposed; another product reads one before the loop.
+LOOP = """program loop(x: f32[70, B, 48], h: f32[B, 48], w: f32[48, 48] constant, u: f32[48, 48] constant) -> (y: f32[B, 48]) {
+  first = dot_general(h, w) {contract: [[1], [0]]} : f32[B, 48]
+  y = scan(w, u, first, x) {length: 70} : f32[B, 48] with
+    body(w: f32[48, 48], u: f32[48, 48], h: f32[B, 48] inout, x: f32[B, 48] each) -> (h = next) {
+      a = dot_general(h, u) {contract: [[1], [0]]}
+      r = relu(a)
+      b = dot_general(r, w) {contract: [[1], [1]]}
+      s = add(b, x)
+      next = tanh(s)
+    }
+}
+"""
+# The inner loop is in a branch of the outer one, and reads a weight that the outer one changes, and one that nothing changes.
+NESTED = """program nested(x: f32[70, B, 48], h: f32[B, 48], w: f32[48, 48] constant, u: f32[48, 48]) -> (y: f32[B, 48]) {
+  y, v = scan(w, h, u, x) {length: 70} : f32[B, 48], f32[48, 48] with
+    outer(i: i32[] step, w: f32[48, 48], h: f32[B, 48] inout, v: f32[48, 48] inout, x: f32[B, 48] each) -> (h = h1, v = v1) {
+      late = gt(i, 60)
+      h1 = cond(late, w, v, h, x) : f32[B, 48] with
+        yes(w: f32[48, 48], v: f32[48, 48], g: f32[B, 48], x: f32[B, 48]) -> (h: f32[B, 48]) {
+          h = fori(w, v, g, x) {lower: 0, upper: 70} : f32[B, 48] with
+            inner(w: f32[48, 48], v: f32[48, 48], h: f32[B, 48] inout, x: f32[B, 48]) -> (h = next) {
+              a = dot_general(h, w) {contract: [[1], [0]]}
+              b = dot_general(a, v) {contract: [[1], [0]]}
+              s = add(b, x)
+              next = tanh(s)
+            }
+        },
+        no(w: f32[48, 48], v: f32[48, 48], h: f32[B, 48], x: f32[B, 48]) -> (r: f32[B, 48]) {
+          r = sub(x, h)
+        }
+      v1 = neg(v)
+    }
+}
+"""
 CASES = {
     "f32": (DOT.format(x="f32", w="f32", y="f32"), ["f32", "bf16", "f8_master", "f8_weights", "f16_scaled"]),
     "i8": (DOT.format(x="i8", w="i8", y="i32"), ["f32"]), "u8": (DOT.format(x="u8", w="i8", y="i32"), ["f32"]),
@@ -43,6 +78,7 @@ CASES = {
     "any": (ANY, ["f32", "bf16"]), "multiples": (MULTIPLES, ["f32", "bf16"]), "deep": (DEEP, ["f32", "bf16"]), "shared": (SHARED, ["f32", "bf16"]), "shifted": (SHIFTED.replace("OTHER", " constant"), ["f32"]),
     "partly constant": (SHIFTED.replace("OTHER", ""), ["f32"]), "convolution": (CONVOLUTION.format(window="3, 3", features=40, pad=1), ["f32", "bf16"]),
     "pointwise convolution": (CONVOLUTION.format(window="1, 1", features=33, pad=0), ["f32"]),
+    "loop": (LOOP, ["f32", "bf16", "f8_weights"]), "nested": (NESTED, ["f32"]),
     "narrow convolution": (CONVOLUTION.format(window="3, 3", features=3, pad=1), ["f32"]),
 }  # fmt: skip
 
@@ -80,6 +116,31 @@ def test_packing_changes_no_bit(libraries, name, numerics, rows):
         arrays = list(arrays_of(text, plain, number))
         for expected, got in zip(bits(plain(*arrays)), bits(constant(*arrays)), strict=True):
             np.testing.assert_array_equal(expected, got)
+
+
+def in_numpy(text, x, h, w, u):
+    """The loops of LOOP and NESTED in float64."""
+    relu = lambda a: np.maximum(a, 0)  # noqa: E731
+    if "nested" not in text:
+        h = h @ w
+    for i, row in enumerate(x):
+        if "nested" not in text:
+            h = np.tanh(relu(h @ u) @ w.T + row)
+        elif i > 60:
+            for _ in range(70):
+                h = np.tanh(h @ w @ (u * (-1) ** i) + row)
+        else:
+            h = row - h
+    return h
+
+
+@pytest.mark.parametrize("text", [LOOP, NESTED], ids=["loop", "nested"])
+def test_loops_read_panels(libraries, text):
+    """Small weights keep the loops from being chaotic. 2e-6: 70 steps of sums of 48 terms in f32."""
+    library, random = Library(libraries(text.replace("B", "8"), "f32")), np.random.default_rng(0)
+    arrays = [np.asarray(random.standard_normal(shape) * scale, np.float32)
+              for shape, scale in [((70, 8, 48), 1), ((8, 48), 1), ((48, 48), 0.05), ((48, 48), 0.05)]]
+    np.testing.assert_allclose(library(*arrays), in_numpy(text, *[array.astype(np.float64) for array in arrays]), atol=2e-6)
 
 
 def read_arrays(path, name):

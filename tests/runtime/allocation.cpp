@@ -2,10 +2,12 @@
 #include "allocation.h"
 #include "fixture.h"
 #include "halide_hooks.h"
-#include "scalide/safetensors.h"
+#include "scalide/checkpoints.h"
+#include "scalide/metrics.h"
 #include "support/folder.h"
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <pthread.h>
 #include <string>
@@ -140,7 +142,7 @@ TEST(runtime, every_failing_allocation_of_safetensors_is_a_status) {
     Sample sample(6);
     const scalide_tensor tensors[] = {{"x", sample.arrays[0]}, {"w", sample.arrays[1]}};
     const scalide_safetensors_content content = {tensors, 2, nullptr, 0};
-    // entries, header, name; header, tables, data
+    // entries, header, two names; header, tables, data
     EXPECT_EQ(fail_each_allocation([&] {
                   char message[500] = "";
                   scalide_status status = scalide_safetensors_write(path.c_str(), &content, message, sizeof(message));
@@ -150,7 +152,51 @@ TEST(runtime, every_failing_allocation_of_safetensors_is_a_status) {
                   scalide_safetensors_close(file);
                   return status;
               }),
-              6);
+              7);
+}
+
+TEST(runtime, every_failing_allocation_of_a_checkpoint_is_a_status) {
+    const Folder folder;
+    Sample sample(6);
+    const scalide_tensor tensors[] = {{"x", sample.arrays[0]}, {"w", sample.arrays[1]}};
+    const scalide_safetensors_content content = {tensors, 2, nullptr, 0};
+    for (const uint64_t shard_bytes : {0, 1}) {
+        const std::string path = folder.file(std::to_string(shard_bytes));
+        const scalide_checkpoint_options options = {sizeof(options), nullptr, 2, 0, 1, 0, shard_bytes};
+        EXPECT_GE(fail_each_allocation([&] {
+                      const int planned = allocation_to_fail;
+                      allocation_to_fail = -1;
+                      std::filesystem::remove_all(path);
+                      EXPECT_EQ(scalide_checkpoint_save(path.c_str(), 1, &content, &options, nullptr, 0), SCALIDE_OK);
+                      allocation_to_fail = planned;
+                      allocations_made = 0;
+                      char message[500] = "";
+                      scalide_status status = scalide_checkpoint_save(path.c_str(), 1, &content, &options, message, sizeof(message));
+                      scalide_safetensors *file = nullptr;
+                      if (status == SCALIDE_OK)
+                          status = scalide_checkpoint_read(path.c_str(), 1, &options, &file, nullptr, message, sizeof(message));
+                      EXPECT_EQ(status == SCALIDE_OK, message[0] == 0) << message;
+                      scalide_safetensors_close(file);
+                      return status;
+                  }),
+                  12);
+    }
+}
+
+TEST(runtime, every_failing_allocation_of_metrics_is_a_status) {
+    const Folder folder;
+    const std::string path = folder.file("runs");
+    // the object with its queue, the thread
+    EXPECT_EQ(fail_each_allocation([&] {
+                  char message[500] = "";
+                  scalide_metrics *metrics = nullptr;
+                  const scalide_status status = scalide_metrics_open(path.c_str(), nullptr, &metrics, message, sizeof(message));
+                  EXPECT_EQ(status == SCALIDE_OK, message[0] == 0);
+                  if (metrics) EXPECT_EQ(scalide_metrics_write(metrics, 0, nullptr, 0, nullptr, 0), SCALIDE_OK);
+                  EXPECT_EQ(scalide_metrics_close(metrics, nullptr, 0), SCALIDE_OK);
+                  return status;
+              }),
+              2);
 }
 
 TEST(runtime, hooks_serve_other_kernels) {

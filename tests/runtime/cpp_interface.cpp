@@ -1,7 +1,7 @@
 // scalide.hpp, compiled as C++17 without warnings. The program is sample_program.c.
 #include "constants_program.h"
 #include "sample_program.h"
-#include "scalide/scalide.hpp"
+#include "scalide/checkpoints.hpp"
 #include "support/folder.h"
 #include <algorithm>
 #include <cmath>
@@ -94,6 +94,14 @@ TEST(cpp_interface, keeps_everything_alive_that_a_binding_uses) {
     binding.run_traced([&](const scalide_traced &, const scalide_array &) { ++seen; });
     EXPECT_GT(seen, 3);
     EXPECT_EQ(binding.run_checked().buffer, nullptr);
+}
+
+TEST(cpp_interface, interrupts_only_loops) {
+    const Context context(2), empty(nullptr);
+    Binding binding = Binding::allocate(context, sample_program(), {{"b", 6}});
+    context.interrupt();
+    binding.run();
+    empty.interrupt();
 }
 
 TEST(cpp_interface, profiles_the_steps) {
@@ -366,6 +374,47 @@ TEST(cpp_interface, constants_are_prepared_once_and_replaced) {
     EXPECT_NE(error_of([&] { Constants(context, program, {{"w", w}, {"x", w}}); }).find("unknown constant 'x'"), std::string::npos);
     EXPECT_NE(error_of([&] { binding["w"]; }).find("a constant that was prepared has no array"), std::string::npos);
     EXPECT_NE(error_of([&] { binding.replace(Constants()); }).find("these Constants are empty"), std::string::npos);
+}
+
+TEST(cpp_interface, saves_and_restores_checkpoints) {
+    const Folder folder;
+    const Context context(1);
+    State state(context, sample_program());
+    std::vector<uint32_t> key = {1, 2};
+    for (const auto format : {SCALIDE_CHECKPOINT_SAFETENSORS, SCALIDE_CHECKPOINT_FLAX}) {
+        CheckpointOptions options;
+        options.keep = 2;
+        options.format = format;
+        const Checkpoints checkpoints(folder.file(std::to_string(format)), options);
+        EXPECT_EQ(checkpoints.latest(), SCALIDE_LATEST_STEP);
+        for (int64_t step = 1; step < 4; ++step) {
+            state["w"].set(std::vector<float>(4, static_cast<float>(step)));
+            key[0] = static_cast<uint32_t>(step);
+            checkpoints.save(step, state, {{"key", Array(key)}});
+        }
+        EXPECT_EQ(checkpoints.steps(), (std::vector<int64_t>{2, 3}));
+        EXPECT_EQ(checkpoints.restore(state, {{"key", Array(key)}}, 2), 2);
+        EXPECT_EQ(state["w"].get(), std::vector<float>(4, 2));
+        EXPECT_EQ(key[0], 2u);
+        EXPECT_NE(error_of([&] { checkpoints.restore(state); }).find("step 3: the file must have the arrays of the program"),
+                  std::string::npos);
+        EXPECT_NE(error_of([&] { checkpoints.save(3, state); }).find("step must be greater than the latest checkpoint"), std::string::npos);
+        EXPECT_EQ(error_of([&] {
+                      checkpoints.save(9, state, {{"w", Array(key)}});
+                  }),
+                  "the state has an array of the name 'w' already. Rename the further array.");
+        EXPECT_EQ(state["w"].get(), std::vector<float>(4, 2));
+    }
+    const std::string file = folder.file("arrays.msgpack");
+    write_flax(file, {{"w", state["w"]}, {"opt.key", Array(key)}});
+    const NamedArrays arrays = read_arrays(context, file);
+    EXPECT_EQ(arrays.size(), 2u);
+    EXPECT_TRUE(arrays.at("w").is_scaled());
+    EXPECT_EQ(arrays.at("w").get(), std::vector<float>(4, 2));
+    EXPECT_EQ(arrays.at("opt.key").get<uint32_t>(), key);
+    state.save(folder.file("x.safetensors"));
+    EXPECT_EQ(read_arrays(context, folder.file("x.safetensors")).at("w").get(), std::vector<float>(4, 2));
+    EXPECT_NE(error_of([&] { read_arrays(context, folder.file("none")); }).find("cannot read this file"), std::string::npos);
 }
 
 } // namespace

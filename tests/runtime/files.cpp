@@ -1,4 +1,5 @@
-// Fails each file operation of saving and loading once: the linker redirects the runtime's calls here (--wrap).
+// Fails each file operation of saving and loading once.
+#include "file_faults.h"
 #include "fixture.h"
 #include "scalide/safetensors.h"
 #include "support/folder.h"
@@ -6,14 +7,11 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdarg>
-#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <random>
 #include <string>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -23,57 +21,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// File operations since `operations` was set to 0, and which one (by number) fails; -1 = none.
-std::atomic<int> operations{0}, operation_to_fail{-1};
-int error = EIO;
-
-bool fails(bool may_be_interrupted = false) {
-    if (operations++ != operation_to_fail || (error == EINTR && !may_be_interrupted)) return false;
-    errno = error;
-    return true;
-}
-
-} // namespace
-
-extern "C" {
-int __real_open(const char *path, int flags, ...);
-int __real_fstat(int file, struct stat *facts);
-ssize_t __real_pread(int file, void *memory, size_t bytes, off_t offset);
-ssize_t __real_write(int file, const void *memory, size_t bytes);
-int __real_fsync(int file);
-int __real_close(int file);
-int __real_rename(const char *from, const char *to);
-
-int __wrap_open(const char *path, int flags, ...) {
-    std::va_list more;
-    va_start(more, flags);
-    const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(more, mode_t) : 0;
-    va_end(more);
-    return fails(true) ? -1 : __real_open(path, flags, mode);
-}
-int __wrap_fstat(int file, struct stat *facts) { return fails() ? -1 : __real_fstat(file, facts); }
-ssize_t __wrap_pread(int file, void *memory, size_t bytes, off_t offset) {
-    return fails(true) ? -1 : __real_pread(file, memory, bytes, offset);
-}
-ssize_t __wrap_write(int file, const void *memory, size_t bytes) { return fails(true) ? -1 : __real_write(file, memory, bytes); }
-int __wrap_fsync(int file) { return fails(true) ? -1 : __real_fsync(file); }
-// A file whose closing fails is closed.
-int __wrap_close(int file) {
-    const bool failed = fails();
-    const int status = __real_close(file);
-    return failed ? -1 : status;
-}
-int __wrap_rename(const char *from, const char *to) { return fails() ? -1 : __real_rename(from, to); }
-}
-
-namespace {
-
-size_t open_files() {
-    const fs::directory_iterator files("/proc/self/fd");
-    return static_cast<size_t>(std::distance(begin(files), end(files)));
-}
-
 std::string state(const Folder &folder) { return folder.file("state.safetensors"); }
+
+/// The last save wrote the file, but could not flush its folder.
+bool is_flush_of_folder = false;
 
 scalide_status save(const Folder &folder, float value) {
     std::vector<float> elements(1000, value);
@@ -83,6 +34,7 @@ scalide_status save(const Folder &folder, float value) {
     char message[500] = "";
     const scalide_status status = scalide_safetensors_write(state(folder).c_str(), &content, message, sizeof(message));
     EXPECT_EQ(status == SCALIDE_OK, message[0] == 0);
+    is_flush_of_folder = std::string(message).find("the file is written, but its folder cannot be flushed") != std::string::npos;
     return status;
 }
 
@@ -100,21 +52,6 @@ float load(const Folder &folder) {
     return value;
 }
 
-/// Lets each file operation of `work` fail once; `check` looks at what is left. Returns how many there are.
-int fail_each_operation(const std::function<void()> &work, const std::function<void()> &check) {
-    for (int i = 0;; ++i) {
-        const size_t open_before = open_files();
-        operations = 0;
-        operation_to_fail = i;
-        work();
-        const bool was_reached = operations > i;
-        operation_to_fail = -1;
-        EXPECT_EQ(open_files(), open_before) << "a file stays open after operation " << i;
-        check();
-        if (!was_reached) return i;
-    }
-}
-
 } // namespace
 
 TEST(runtime, every_failing_file_operation_of_saving_leaves_a_whole_file) {
@@ -122,12 +59,12 @@ TEST(runtime, every_failing_file_operation_of_saving_leaves_a_whole_file) {
     ASSERT_EQ(save(folder, 1), SCALIDE_OK);
     scalide_status status = SCALIDE_OK;
     const auto check = [&] {
-        EXPECT_EQ(load(folder), status == SCALIDE_OK ? 2 : 1);
+        EXPECT_EQ(load(folder), status == SCALIDE_OK || is_flush_of_folder ? 2 : 1);
         EXPECT_EQ(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()), 1) << "a part is left";
         ASSERT_EQ(save(folder, 1), SCALIDE_OK);
     };
-    // open, header, data, flush, close, rename
-    EXPECT_GE(fail_each_operation([&] { status = save(folder, 2); }, check), 6);
+    // open, header, data, flush, close, rename; open, flush and close of the folder
+    EXPECT_GE(fail_each_operation([&] { status = save(folder, 2); }, check), 9);
     EXPECT_EQ(status, SCALIDE_OK);
 }
 
@@ -159,13 +96,13 @@ TEST(runtime, every_failing_file_operation_of_a_second_load_is_a_status) {
 
 TEST(runtime, every_interrupted_file_operation_is_done_again) {
     const Folder folder;
-    error = EINTR;
+    operation_error = EINTR;
     const auto work = [&] {
         EXPECT_EQ(save(folder, 1), SCALIDE_OK);
         EXPECT_EQ(load(folder), 1);
     };
     EXPECT_GE(fail_each_operation(work, [] {}), 11);
-    error = EIO;
+    operation_error = EIO;
 }
 
 TEST(runtime, a_killed_save_leaves_a_whole_file) {

@@ -1,5 +1,5 @@
 #include "fixture.h"
-#include "scalide/safetensors.h"
+#include "scalide/checkpoints.h"
 #include <functional>
 #include <gtest/gtest.h>
 #include <string>
@@ -168,6 +168,42 @@ TEST(null_arguments, of_bindings) {
     scalide_binding_destroy(nullptr);
 }
 
+TEST(null_arguments, of_checkpoints) {
+    char message[100], path[100];
+    int64_t step = 0;
+    size_t count = 0;
+    scalide_safetensors *file = nullptr;
+    const scalide_safetensors_content none = {}, no_tensors = {nullptr, 1, nullptr, 0}, no_metadata = {nullptr, 0, nullptr, 1};
+    const auto is_refused = [&](scalide_status status, const char *pointer) {
+        EXPECT_EQ(status, SCALIDE_INVALID_ARGUMENT);
+        EXPECT_EQ(std::string(message), std::string(pointer) + " must not be NULL.");
+    };
+    is_refused(scalide_checkpoint_save(nullptr, 1, &none, nullptr, message, sizeof(message)), "folder");
+    is_refused(scalide_checkpoint_save("x", 1, nullptr, nullptr, message, sizeof(message)), "content");
+    is_refused(scalide_checkpoint_save("x", 1, &no_tensors, nullptr, message, sizeof(message)), "tensors");
+    is_refused(scalide_checkpoint_save("x", 1, &no_metadata, nullptr, message, sizeof(message)), "metadata");
+    is_refused(scalide_checkpoint_save_leaves("x", 1, nullptr, 1, '/', nullptr, message, sizeof(message)), "leaves");
+    is_refused(scalide_checkpoint_steps(nullptr, nullptr, nullptr, 0, &count, message, sizeof(message)), "folder");
+    is_refused(scalide_checkpoint_steps("x", nullptr, nullptr, 0, nullptr, message, sizeof(message)), "count");
+    is_refused(scalide_checkpoint_steps("x", nullptr, nullptr, 1, &count, message, sizeof(message)), "steps");
+    is_refused(scalide_checkpoint_latest(nullptr, nullptr, &step, message, sizeof(message)), "folder");
+    is_refused(scalide_checkpoint_latest("x", nullptr, nullptr, message, sizeof(message)), "step");
+    is_refused(scalide_checkpoint_path(nullptr, 1, nullptr, path, sizeof(path), nullptr, message, sizeof(message)), "folder");
+    is_refused(scalide_checkpoint_path("x", 1, nullptr, nullptr, 0, nullptr, message, sizeof(message)), "path");
+    is_refused(scalide_checkpoint_read(nullptr, 1, nullptr, &file, nullptr, message, sizeof(message)), "folder");
+    is_refused(scalide_checkpoint_read("x", 1, nullptr, nullptr, nullptr, message, sizeof(message)), "file");
+    is_refused(scalide_checkpoint_read_path(nullptr, &file, message, sizeof(message)), "path");
+    is_refused(scalide_checkpoint_restore(nullptr, nullptr, nullptr, 0, message, sizeof(message)), "file");
+    is_refused(scalide_msgpack_read(nullptr, '/', nullptr, message, sizeof(message)), "file");
+    is_refused(scalide_msgpack_write(nullptr, nullptr, 0, '/', 0, message, sizeof(message)), "path");
+    is_refused(scalide_msgpack_write("x", nullptr, 1, '/', 0, message, sizeof(message)), "leaves");
+    EXPECT_EQ(scalide_binding_save(nullptr, "x", 1, nullptr, 0, nullptr), SCALIDE_INVALID_ARGUMENT);
+    EXPECT_EQ(scalide_binding_restore(nullptr, "x", 1, nullptr, nullptr), SCALIDE_INVALID_ARGUMENT);
+    EXPECT_EQ(scalide_msgpack_count(nullptr), 0u);
+    EXPECT_EQ(scalide_msgpack_leaf(nullptr, 0), nullptr);
+    scalide_msgpack_close(nullptr);
+}
+
 TEST(null_arguments, of_files) {
     scalide_array array;
     scalide_safetensors *file = nullptr;
@@ -194,6 +230,8 @@ TEST(null_arguments, of_files) {
     EXPECT_EQ(scalide_safetensors_skipped(nullptr, 0), nullptr);
     scalide_safetensors_explain(nullptr, nullptr, nullptr, 0);
     EXPECT_EQ(scalide_safetensors_metadata(nullptr, "author"), nullptr);
+    EXPECT_EQ(scalide_safetensors_metadata_count(nullptr), 0u);
+    EXPECT_EQ(scalide_safetensors_metadata_entry(nullptr, 0), nullptr);
     scalide_safetensors_close(nullptr);
     EXPECT_EQ(scalide_dense_array(nullptr, nullptr, SCALIDE_F32, 2, nullptr).extent[0], 0);
 }

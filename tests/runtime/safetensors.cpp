@@ -86,7 +86,7 @@ const WrongFile wrong_files[] = {
     {"skipped_of_a_name", "{" + good_tensor + R"(,"a":{"dtype":"U64","shape":[1],"data_offsets":[8,16]}})", 16,
      "tensor 'a': two tensors have this name. The file is damaged: save it again."},
     {"newer_version", R"({"__metadata__":{"scalide.version":"2"}})", 0,
-     "metadata 'scalide.version' must be 1, got 2. Read the file with a newer runtime."},
+     "metadata 'scalide.version' must be at most 1, got 2. Read the file with a newer runtime."},
     {"empty_header", "", 0,
      "header byte 0: expected '{', got the end of the header. The file is damaged or not in the safetensors format."},
     {"not_json", "hello", 0, "header byte 0: expected '{', got 'h'. The file is damaged or not in the safetensors format."},

@@ -93,9 +93,45 @@ def first_non_finite(scratch):
         assert printed[0] == words, printed
 
 
+LOOP = """program p(w: f32[4] inout, m: f32[4] inout, xs: f32[70, 4]) -> (w = fresh, m = moved, ys: f32[70, 4]) {
+  fresh, ys = scan(w, xs) {length: 70} : f32[4], f32[70, 4] with
+    body(w: f32[4] inout, x: f32[4] each) -> (w = next, y: f32[4] = wide) {
+      narrow = convert_element_type(x) {dtype: f8_e4m3fn, overflow: saturate}
+      wide = convert_element_type(narrow) {dtype: f32}
+      half = mul(w, 0.5)
+      next = add(half, wide)
+    }
+  moved = add(m, 1e-9)
+}
+"""
+
+
+def loops(scratch):
+    """Counts in a loop are of all steps. Element 1 is too large from step 60 on. An update that is made in a loop has no exact value."""
+    rows = [[1.0, 1000.0 if step >= 60 else 2.0, 1e-6 if step == 7 else 1.0, 0.0] for step in range(70)]
+    ones = ("F32", [4], floats(1, 1, 1, 1))
+    found = checked(scratch, LOOP, {"w": ones, "m": ones, "xs": ("F32", [70, 4], floats(*[x for row in rows for x in row]))})
+    (row,) = found["roundings"]
+    assert (row["tensor"], row["elements"], row["zeros"], row["saturated"], row["steps"], row["first_step"]) == ("x", 280, 1, 10, 70, 7), row
+    assert [(state["tensor"], state["unmoved"]) for state in found["states"]] == [("m", 4)] and found["uncompared"] == ["w"], found
+    printed = scratch.succeed("run", "p.scl", "-i", "in.safetensors", "-o", "out.safetensors", "--check")
+    assert "not compared: w" in printed and "first with zero or saturated" in printed, printed
+
+
+def non_finite_in_loops(scratch):
+    """The step of the loop in which the first infinity comes up, compiled and interpreted."""
+    (scratch.path / "p.scl").write_text("program p(h: f32[4], xs: f32[70, 4]) -> (h1: f32[4]) {\n  h1 = scan(h, xs) {length: 70} with\n"
+                                        "    body(h: f32[4] inout, x: f32[4] each) -> (h = after) {\n      q = div(1.0, x)\n      after = add(h, q)\n    }\n}\n")  # fmt: skip
+    xs = [0.0 if i == 4 * 66 + 1 else 1.0 for i in range(280)]
+    scratch.write("in.safetensors", safetensors({"h": ("F32", [4], floats(1, 1, 1, 1)), "xs": ("F32", [70, 4], floats(*xs))}))
+    for mode, words in (((), "step 0 (map_1), in step 66 of scan h1"), (("--interpret", "stored"), "element [1] is inf, in step 66 of its loop")):
+        printed = scratch.succeed("run", "p.scl", "-i", "in.safetensors", "-o", "out.safetensors", "--check-finite", *mode).splitlines()
+        assert printed[0].startswith("first non-finite: ") and words in printed[0], printed
+
+
 def main(tool):
     with Scratch(tool) as scratch:
-        for part in (roundings, states, scaled_state, first_non_finite):
+        for part in (roundings, states, scaled_state, first_non_finite, loops, non_finite_in_loops):
             part(scratch)
 
 

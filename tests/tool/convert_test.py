@@ -52,6 +52,40 @@ def to_f8_weights(scratch):
     assert all(abs(a - b) <= max(abs(b) / 16, scale * 2**-10) for a, b in zip(wide, VALUES)), wide
 
 
+def packed(value):
+    """Returns a dict of dicts and of arrays (dtype, shape, bytes) in msgpack, as flax.serialization.to_bytes does."""
+    def head(fixed, marks, size):
+        return bytes([fixed | size]) if size < 16 else struct.pack(marks, 0xDE, size)
+
+    def text(name):
+        return bytes([0xA0 | len(name)]) + name.encode()
+
+    if isinstance(value, dict):
+        return head(0x80, ">BH", len(value)) + b"".join(text(name) + packed(part) for name, part in value.items())
+    if isinstance(value, int):
+        return bytes([value])
+    dtype, shape, data = value
+    array = bytes([0x93, 0x90 | len(shape), *shape]) + text(dtype) + bytes([0xC4, len(data)]) + data
+    return bytes([0xC7, len(array), 1]) + array  # an extension of type 1: an array
+
+
+def of_flax(scratch):
+    """A file of Flax gives the bits of the same arrays in safetensors. Python numbers are no arrays."""
+    tree = {"params": {"w": ("float32", [4, 3], W[2]), "b": ("float32", [3], B[2])}, "step": 7}
+    scratch.write("trained.msgpack", packed(tree))
+    scratch.write("trained.st", safetensors({"params.w": W, "params.b": B}))
+    for file in ("trained.msgpack", "trained.st"):
+        printed = scratch.succeed("convert", file, "--for", "predict.scl", "-n", "f8_weights", "--rename", "params.*=*", "-o", "out.st")
+        assert printed == "out.st: 1 arrays\nnot used: b\n", printed
+        scratch.write(file + ".st", (scratch.path / "out.st").read_bytes())
+    assert read_safetensors(scratch.path / "trained.msgpack.st") == read_safetensors(scratch.path / "trained.st.st")
+    refused(scratch, "trained.msgpack: the checkpoint has no array for the arguments w", "trained.msgpack", "--for", "predict.scl")
+    scratch.write("cut.msgpack", packed(tree)[:40])
+    refused(scratch, "cut.msgpack", "cut.msgpack", "--for", "predict.scl")
+    scratch.write("complex.msgpack", packed({"w": ("complex64", [1], bytes(8))}))
+    refused(scratch, "w: must have a dtype of programs, got complex64", "complex.msgpack", "--for", "predict.scl")
+
+
 def to_training(scratch):
     """States of a policy get their initial values. Small arrays stay f32, large ones get f16 and a scale."""
     scratch.write("large.scl", "program large(m: f32[16, 16] inout, b: f32[3] inout) -> (m = n, b = c) {\n  n = neg(m)\n  c = neg(b)\n}\n")
@@ -136,7 +170,7 @@ def main():
     with Scratch(sys.argv[1]) as scratch:
         for name, text in (("step.scl", STEP), ("predict.scl", PREDICT), ("round.scl", ROUND)):
             scratch.write(name, text)
-        for test in (to_f8_weights, to_training, published, blocks, transposes, mistakes):
+        for test in (to_f8_weights, of_flax, to_training, published, blocks, transposes, mistakes):
             test(scratch)
 
 

@@ -1,5 +1,6 @@
 // Programs for dsl_test.py: what the functions of generated operators take and return.
 #include <scalide/generator.h>
+#include <scalide/loops.h>
 
 using namespace scalide;
 
@@ -48,6 +49,27 @@ public:
     }
 };
 SCALIDE_REGISTER_GENERATOR(PaddedLayers, padded_layers)
+
+/// Newton's steps for the roots of all elements, until each square is near enough, and then 30 steps without a test, which become nodes.
+class Roots : public Generator<Roots> {
+public:
+    GeneratorParam<int> most{"most", 100};
+    Input<Tensor> a{"a", f32, {"n"}};
+    Output<Tensor> x{"x", f32, {"n"}}, more{"more", f32, {"n"}};
+    Output<Tensor> steps{"steps", i32, {}};
+
+    void generate() override {
+        const auto better = [&](const Tensor &x) { return 0.5 * (x + a / x); };
+        const auto far = [&](const std::array<Tensor, 2> &c) { return reduce_max(abs(c[1] - a / c[1]), {0}) > 0.001; };
+        const auto step = [&](const std::array<Tensor, 2> &c) { return std::array{c[0] + 1, better(c[1])}; };
+        const std::array<Tensor, 2> last =
+            while_loop(far, step, std::array<Tensor, 2>{convert_element_type(0 * reduce_max(a, {0}), i32), a}, {.max_steps = most.value()});
+        steps = last[0];
+        x = last[1];
+        more = fori_loop(0, 30, [&](const Tensor &, const Tensor &c) { return better(c); }, last[1], {.unroll = true});
+    }
+};
+SCALIDE_REGISTER_GENERATOR(Roots, roots)
 
 class Wrong : public Generator<Wrong> {
 public:

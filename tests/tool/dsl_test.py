@@ -1,10 +1,11 @@
 """Tests executables with generators: `generators`, and the places of the source in messages and in `explain`. Usage: dsl_test.py SCALIDE GENERATOR."""
+import struct
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "support"))
-from tool import Scratch  # noqa: E402
+from tool import Scratch, floats, read_safetensors, safetensors, unpack_floats  # noqa: E402
 
 LIST = """program        parameter  default  values
 layers         depth      2        an integer in [-2147483648, 2147483647]
@@ -15,6 +16,7 @@ layers_state   causal     true     one of false, true
 layers_state   rate       0.5      a number
 macros         -          -        -
 padded_layers  -          -        -
+roots          most       100      an integer in [-2147483648, 2147483647]
 unqualified    -          -        -
 wrong          -          -        -
 """
@@ -60,6 +62,23 @@ def padded_layers(generator):
         assert part in text, text
 
 
+def loops(generator):
+    """A compiled `while` ends when its test is false, or with the line of the user when it has made `max_steps` steps."""
+    roots = [1.0, 2.0, 3.0]
+    generator.write("a.safetensors", safetensors({"a": ("F32", [3], floats(*(root * root for root in roots)))}))
+    run = ("run", "roots", "-i", "a.safetensors", "-o", "roots.safetensors")
+    generator.succeed(*run)
+    arrays = {name: content for name, (_, _, content) in read_safetensors(generator.path / "roots.safetensors").items()}
+    assert struct.unpack("<i", arrays["steps"]) == (4,), arrays
+    for name in ("x", "more"):
+        assert all(abs(x - root) < 1e-3 for x, root in zip(unpack_floats(arrays[name]), roots)), arrays
+    generator.succeed(*run, "-p", "most=4")
+    error = error_of(generator, *run, "-p", "most=3")
+    assert f"(dsl_programs.cpp:{line_of('while_loop(')})" in error and "the loop may have at most 3 steps" in error, error
+    text = generator.succeed("build", "roots", "-o", "out", "--dump-after", "inline_calls")
+    assert text.count("= while(") == 1 and "scan" not in text, text
+
+
 def refused(generator):
     error = error_of(generator, "explain", "wrong")
     place = f"dsl_programs.cpp:{line_of('the sum is wrong')}: add: the shapes of the operands must broadcast, got [b, 4] and [8]. "
@@ -76,6 +95,7 @@ def main():
         explained(generator)
         first_values(generator)
         padded_layers(generator)
+        loops(generator)
         refused(generator)
 
 

@@ -117,6 +117,16 @@ def inspected(scratch):
             assert target != "host" or printed[-2] == bytes_line, printed
 
 
+def loops(scratch):
+    """Loops and branches with their steps, kernels, and arrays: a table that is updated in part has one array."""
+    printed = scratch.succeed("inspect", HERE / "loops.scl")
+    loop, branch = re.search(r"loops and branches:\n(.*)\n(.*)\n", printed).groups()
+    assert re.fullmatch(r"  scan h \(.*loops.scl:2\): t steps, kernels \d+ to \d+, carries 32 bytes in two arrays, updates 3200 bytes in place, "
+                        r"stacks 32\*t bytes", loop), loop
+    assert re.fullmatch(r"  switch y \(.*loops.scl:10\): one of 2 branches, kernels \d+ to \d+", branch), branch
+    assert "run by the host" in scratch.succeed("inspect", HERE / "loops.scl", "--target", "opencl")
+
+
 def rows_and_columns(scratch):
     explained = scratch.succeed("explain", PROGRAM, "--numerics", "f8_row")
     assert "one per row (f32)" in explained and "one per column (f32)" in explained, explained
@@ -140,5 +150,6 @@ if __name__ == "__main__":
         scales_kept(scratch)
         build_lines(scratch)
         inspected(scratch)
+        loops(scratch)
         rows_and_columns(scratch)
         reader_that_ends()

@@ -20,6 +20,20 @@ PAGES = [
      "[Files](../guides/c-application.md#files) has an example. In C++, use `State::save` and `State::load` of [`scalide.hpp`](cpp-runtime.md).",
      [("Content of a file", "scalide_tensor"), ("Read a file", "scalide_safetensors_read"), ("Tensors of a file", "scalide_safetensors_count"),
       ("Skipped tensors and metadata", "scalide_skipped_tensor"), ("Write a file", "scalide_safetensors_content")]),
+    ("checkpoints.h", "reference/c-checkpoints.md", "Checkpoints in C: checkpoints.h",
+     "`checkpoints.h` has the C functions that save and restore the state of a training run. To write a single file, use [`safetensors.h`](c-safetensors.md).\n"
+     "[Checkpoints of a training run](../guides/checkpoints.md#checkpoints-of-a-training-run) has examples. In C++, use the class `Checkpoints` of "
+     "[`checkpoints.hpp`](cpp-runtime.md).",
+     [("Options", "scalide_checkpoint_format"), ("Save a checkpoint", "scalide_checkpoint_save"), ("List checkpoints", "scalide_checkpoint_steps"),
+      ("Read a checkpoint", "scalide_checkpoint_path"), ("State of a binding", "scalide_binding_save")]),
+    ("msgpack.h", "reference/c-msgpack.md", "Files of Flax in C: msgpack.h",
+     "`msgpack.h` has the C functions that read and write the msgpack files of Flax. Other msgpack files are not supported.\n"
+     "To save the state of a training run, use [`checkpoints.h`](c-checkpoints.md), which has the same format as an option.",
+     [("Leaves", "scalide_leaf_kind"), ("Read a file", "scalide_msgpack_read"), ("Write a file", "scalide_msgpack_write")]),
+    ("metrics.h", "reference/c-metrics.md", "Metrics in C: metrics.h",
+     "`metrics.h` has the C functions that write the metrics of a training run. They write numbers only, no arrays and no pictures.\n"
+     "In C++, use `Metrics` of [`scalide.hpp`](cpp-runtime.md). In Python, use [`scalide.Metrics`](python/metrics.md).",
+     [("Options and values", "scalide_metrics"), ("Write metrics", "scalide_metrics_open")]),
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The page of scalide.hpp: its functions, and its classes with their public members."""
+"""The page of scalide.hpp and checkpoints.hpp: their functions, and their classes with their public members."""
 import re
 from typing import NamedTuple
 
@@ -8,7 +8,8 @@ from references.tables import meanings
 PAGE = "reference/cpp-runtime.md"
 HEAD = """# The C++ interface: scalide.hpp
 
-`scalide.hpp` has the C++17 classes that bind and run generated libraries. All names are in the namespace `scalide::runtime`.
+`scalide.hpp` has the C++17 classes that bind and run generated libraries. `checkpoints.hpp` has the class of checkpoints.
+All names are in the namespace `scalide::runtime`.
 The tutorial is [C++ application](../guides/cpp-application.md). The classes call the [C interface](c-runtime.md), whose rules hold here, too.
 
 """
@@ -84,10 +85,10 @@ def rows(members, known):
 
 
 def runtime(root):
-    """The introduction of scalide.hpp, and what its namespaces scalide::runtime declare."""
-    text = (root / "runtime/include/scalide/scalide.hpp").read_text()
+    """The introduction of scalide.hpp, and what the namespaces scalide::runtime of both headers declare."""
+    text, more = ((root / "runtime/include/scalide" / header).read_text() for header in ("scalide.hpp", "checkpoints.hpp"))
     intro = "\n".join(re.sub(r"^// ?", "", line) for line in re.match(r"(?://[^\n]*\n)+", text)[0].rstrip().split("\n"))
-    namespaces = [part for part in parts(text) if part.code == "namespace scalide::runtime"]
+    namespaces = [part for part in parts(text) + parts(more) if part.code == "namespace scalide::runtime"]
     return intro, [part for space in namespaces for part in parts(space.body) if part.code != "namespace detail"]
 
 

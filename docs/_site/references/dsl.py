@@ -15,6 +15,10 @@ You write a program in C++ with these classes and functions, all in the namespac
 """
 HEADERS = [("Programs and parameters", "generator.h"), ("Tensors", "tensor.h"), ("Layers", "dense.h"),
            ("First values of states (namespace `scalide::initializers`)", "initializers.h"),
+           ("Optimizers (`<scalide/optimizers.h>`)", "optimizers.h"), ("Schedules (`<scalide/optimizers.h>`)", "learning_rates.h"),
+           ("Column-quantized arrays (`<scalide/optimizers.h>`)", "quantized_columns.h"),
+           ("Loss scaling (`<scalide/loss_scaling.h>`)", "loss_scaling.h"),
+           ("Loops and branches (`<scalide/loops.h>`)", "loops.h"),
            ("Reductions by your own function", "reductions.h"), ("Trees of tensors (namespace `scalide::tree`)", "tree.h")]  # fmt: skip
 #: The line of the caller, which callers leave out.
 PLACE = re.compile(r"(,\s*)?const std::source_location &\w+ = std::source_location::current\(\)")

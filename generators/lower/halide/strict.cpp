@@ -51,6 +51,17 @@ Expr magnitude_bits(const Expr &x) {
     return bits & Halide::Internal::make_const(bits.type(), (uint64_t(1) << (bits.type().bits() - 1)) - 1);
 }
 
+// Rotates the bits to the left, and back. LLVM does not follow the float through the rotations, and removes both when it selects
+// instructions. The second rotation divides the bits of the exponent. If all bits that a test reads came from one shift, LLVM would see a
+// mask of the float.
+Expr without_assumptions(const Expr &x) {
+    if (!x.type().is_float()) return x;
+    const int bits = x.type().bits();
+    const auto rotated = [&](const Expr &word, int left) { return (word << left) | (word >> (bits - left)); };
+    const int back = bits == 32 ? 27 : 58;
+    return from_bits(rotated(rotated(float_bits(x), bits - back), back));
+}
+
 Expr widened(const Expr &x) {
     const auto wide = [](const Expr &bits) { return Halide::cast<uint64_t>(bits); };
     Expr fraction = wide(float_bits(x) & bits32(0x7fffff)) << 29, infinity = float_bits(infinity_like(Expr(0.0)));

@@ -25,6 +25,9 @@ Halide::Expr float32(uint32_t bits);
 /// A constant of the type of `x`.
 Halide::Expr constant_like(const Halide::Expr &x, double value);
 
+/// Returns x, about which LLVM then assumes nothing. LLVM assumes that a sum in Halide's default mode is never NaN or infinite, so a test
+/// of the sum for NaN could give anything. No instruction remains where the processor can rotate words.
+Halide::Expr without_assumptions(const Halide::Expr &x);
 /// Returns x. Marks the kernel as one with strict operations; no instruction remains.
 Halide::Expr strict(const Halide::Expr &x);
 /// All bits of an f32 or f64 except the sign, and the sign bit alone.

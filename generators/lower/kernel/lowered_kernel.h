@@ -8,6 +8,7 @@ namespace scalide {
 struct KernelOutput {
     Halide::Func func;
     std::vector<int> results; ///< results of the kernel program, one for each component
+    bool has_parts = false;   ///< each update writes one part of the last axis, which is its RVar
 };
 
 /// The name of an input buffer is this prefix and the index of the argument.

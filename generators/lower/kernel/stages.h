@@ -83,7 +83,8 @@ struct PackedStages {
     bool lhs_depth_contiguous = false, rhs_depth_contiguous = false;
     Halide::Func lhs;         ///< (k, row, batch) or (row, k, batch), as in memory; undefined if the operand is read directly. With groups
                               ///< along the rows: (k % group, row, k / group, batch)
-    Halide::Func lhs_rows;    ///< (row, k, batch): decoded, before groups along the rows are interleaved
+    Halide::Func lhs_rows;    ///< (row, k, batch): decoded, before groups along the rows are interleaved, or before it is transposed
+    Halide::Func lhs_block;   ///< like lhs, (k, row, batch); a schedule transposes it in registers. Undefined if lhs is not transposed
     Halide::Func rhs;         ///< (column, k, panel, batch). With groups: (k % group, column, k / group, panel, batch). Undefined if an
                               ///< argument has the panels
     Halide::Func rhs_rows;    ///< (column, k, panel, batch) or, if k is contiguous, (k, column, panel, batch): decoded, before it is

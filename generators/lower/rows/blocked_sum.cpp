@@ -70,7 +70,7 @@ public:
         stages.last = Func("sum");
         add_in_one_loop(stages.last);
         const std::vector<Expr> sums = components(stages.last(args_), 3);
-        stages.value(args_) = strict_add(strict_add(sums[0], sums[1]), sums[2]);
+        stages.value(args_) = without_assumptions(strict_add(strict_add(sums[0], sums[1]), sums[2]));
         return stages;
     }
 
@@ -88,7 +88,9 @@ private:
     }
 
     /// Returns the whole sum times the factors of all its terms.
-    Expr multiplied_sum(const Expr &sum) const { return factors_.size == 0 && factors_.multiply ? factors_.multiply(sum, 0) : sum; }
+    Expr multiplied_sum(const Expr &sum) const {
+        return without_assumptions(factors_.size == 0 && factors_.multiply ? factors_.multiply(sum, 0) : sum);
+    }
 
     void divide_last_axis() {
         for (const SumAxis &axis : axes_) blocks_.push_back({axis.extent, 1, true});

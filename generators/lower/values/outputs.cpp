@@ -45,15 +45,19 @@ public:
     Output(Lowering &lowering, const std::vector<int> &results, const std::vector<Halide::Var> &vars)
         : lowering_(lowering), results_(results), func_("output_" + std::to_string(lowering.kernel.outputs.size())), vars_(vars) {}
 
-    void add() {
-        if (is_in_place()) {
+    void add(const Joins &joins) {
+        if (is_in_place() || !joins.parts.empty()) {
             assign(place(), undefined_words(program(), results_));
         }
-        bind_overwritten(true);
-        assign(place(), words());
-        bind_overwritten(false);
+        if (joins.parts.empty()) {
+            bind_overwritten(true);
+            assign(place(), words(to_index(vars_)));
+            bind_overwritten(false);
+        } else {
+            add_parts(joins);
+        }
         fix_layout(func_, type(0).shape, lowering_.kernel, reads_strides(lowering_.kernel, results_));
-        lowering_.kernel.outputs.push_back({func_, results_});
+        lowering_.kernel.outputs.push_back({func_, results_, !joins.parts.empty()});
     }
 
 private:
@@ -75,18 +79,37 @@ private:
 
     /// Halide computes all values of a Tuple before it stores one that another reads. But Halide 21 (SplitTuples.cpp) does not look for
     /// reads in arguments of calls, such as strict operations. So a condition repeats all these reads.
-    Halide::Tuple words() {
+    Halide::Tuple words(const Index &index) {
         Halide::Expr reads = Halide::Internal::const_true();
         for (size_t i = 0; i < results_.size() && results_.size() > 1; i++) {
             if (read_in_place(results_[i]) >= 0) reads = reads && always_holds(place()[int(i)]);
         }
         std::vector<Halide::Expr> words;
         for (size_t i = 0; i < results_.size(); i++) {
-            const Halide::Expr word = to_word(type(i).dtype, lowering_.values.at(result(i).value, to_index(vars_)));
+            const Halide::Expr word = to_word(type(i).dtype, lowering_.values.at(result(i).value, index));
             words.push_back(Halide::Internal::is_const_one(reads) ? word
                                                                   : Halide::select(reads, word, Halide::Internal::make_zero(word.type())));
         }
         return Halide::Tuple(words);
+    }
+
+    void add_parts(const Joins &joins) {
+        Halide::Expr start = 0;
+        for (size_t part = 0; part < joins.parts.size(); part++) {
+            const Halide::Expr extent = lowering_.values.extent(joins.parts[part]);
+            const Halide::RDom column(0, extent, func_.name() + "_part_" + std::to_string(part));
+            Index index = to_index(vars_);
+            index.back() = start + column;
+            for (const ValueId join : joins.values)
+                lowering_.values.bind(join, [this, join, part, column, here = index](Index at) {
+                    internal_check(same_index(at, here), "a part of a concatenation is read elsewhere than where it is written");
+                    at.back() = Halide::Expr(column);
+                    return lowering_.values.at(lowering_.values.producer(join)->operands[part], at);
+                });
+            assign(func_(buffer_order(index)), over(column, words(index)));
+            start = Halide::Internal::simplify(start + extent);
+        }
+        for (const ValueId join : joins.values) lowering_.values.unbind(join);
     }
 
     /// The inout arguments that results overwrite can be read only in the loop of these results.
@@ -111,8 +134,8 @@ bool reads_strides(const LoweredKernel &kernel, const std::vector<int> &results)
     return kernel.reads_strides && std::none_of(results.begin(), results.end(), overwrites);
 }
 
-void add_output(Lowering &lowering, const std::vector<int> &results, const std::vector<Halide::Var> &vars) {
-    Output(lowering, results, vars).add();
+void add_output(Lowering &lowering, const std::vector<int> &results, const std::vector<Halide::Var> &vars, const Joins &joins) {
+    Output(lowering, results, vars).add(joins);
 }
 
 std::vector<std::vector<int>> results_by_shape(const Program &program) {

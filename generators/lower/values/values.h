@@ -29,6 +29,7 @@ public:
     /// Defines that `value` is component `component` of `func` from now on. `func` is indexed as a buffer (last axis first) and holds
     /// storage types.
     void bind(ValueId value, const Halide::Func &func, int component = 0);
+    void unbind(ValueId value) { readers_.erase(value); }
     bool is_bound(ValueId value) const { return readers_.count(value) != 0; }
 
     /// Adjacent elements along the axis `x` of a result that a schedule wants to move by one access. Movement then clamps indices in groups

@@ -118,7 +118,7 @@ Origin Origins::of(ValueId value) const {
         const Value &row = program_.values[value];
         if (producers_[value] < 0) {
             const Argument &argument = program_.arguments[arguments_[value]];
-            return {argument.part.array(row.name), argument.location};
+            return {argument.part.of.empty() ? row.part.array(row.name) : argument.part.of, argument.location};
         }
         const Node &node = program_.nodes[producers_[value]];
         const auto whole = by_name_.find(row.part.of);
@@ -142,6 +142,8 @@ std::map<std::string, Origin> origins_by_name(const Program &program) {
     std::map<std::string, Origin> found;
     for (size_t value = 0; value < program.values.size(); value++)
         found.emplace(program.values[value].name, origins.of(static_cast<ValueId>(value)));
+    for (const Node &node : program.nodes)
+        for (const Region &region : node.regions) found.merge(origins_by_name(*region));
     const std::vector<int> makers = producers(program);
     for (const Result &result : program.results) {
         const int maker = makers[result.value];

@@ -14,9 +14,14 @@ struct PolicyDecisions;
 /// is broadcast if other operands have higher rank. Throws UserError at the node's location.
 Program infer_types(const Program &program, const Rulebook &rulebook);
 
+/// Which loops and branches become the nodes of all their steps and branches (calls/unroll.h): all, or an error; those that can; those that
+/// are no slower so; none.
+enum class Unroll : uint8_t { all, possible, short_ones, none };
+
 /// Replaces `call` nodes by the nodes of their programs. Replaces `grad {program: f, wrt: [w, b]}` and `value_and_grad {...}` by gradients
-/// of f's only rank-0 float result. Scopes of f are nested in the scope of the call. The result has no sub-programs.
-Program inline_calls(const Program &program, const Rulebook &rulebook);
+/// of f's only rank-0 float result. Scopes of f are nested in the scope of the call. The result has no sub-programs. Loops and branches
+/// that are not unrolled become `scan`, `while` and `switch`, whose nodes get whole scopes.
+Program inline_calls(const Program &program, const Rulebook &rulebook, Unroll unroll = Unroll::all);
 
 /// Folds constants (evaluated in f64, rounded to the node's dtype), applies identities, resolves selects of a constant, and merges chains
 /// of movement operators. Equal sub-expressions are computed once, and unused nodes are removed. No bit changes in mode `stored`, provided

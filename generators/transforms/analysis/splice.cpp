@@ -19,12 +19,46 @@ bool is_made_by(std::span<const Node> nodes, ValueId value) {
     return std::ranges::any_of(nodes, [&](const Node &node) { return std::ranges::count(node.results, value) > 0; });
 }
 
-/// Joins scopes: `mlp/0` within `encoder` is `encoder/mlp/0`.
-std::string within(const std::string &outer, const std::string &inner) {
-    return outer.empty() || inner.empty() ? outer + inner : outer + "/" + inner;
+/// Makes a node, and the nodes of its regions, a part of a gradient.
+void mark_cotangent(Node &node) {
+    node.role = Role::cotangent;
+    for (Region &region : node.regions) {
+        Program marked = *region;
+        std::ranges::for_each(marked.nodes, mark_cotangent);
+        region = std::make_shared<const Program>(std::move(marked));
+    }
 }
 
 } // namespace
+
+void replace_value(Program &program, ValueId old, ValueId fresh) {
+    for (Node &node : program.nodes) std::ranges::replace(node.operands, old, fresh);
+    for (Result &result : program.results)
+        if (result.value == old) result.value = fresh;
+}
+
+void replace_argument(Program &program, const Rulebook &rulebook, ValueId argument, const Node &like,
+                      const std::function<ValueId(Builder &builder)> &make) {
+    const auto first = static_cast<ptrdiff_t>(program.nodes.size());
+    Builder builder(rulebook, program);
+    builder.stamp_like(like);
+    const ValueId fresh = make(builder);
+    std::vector<Node> added(program.nodes.begin() + first, program.nodes.end());
+    program.nodes.erase(program.nodes.begin() + first, program.nodes.end());
+    replace_value(program, argument, fresh);
+    program.nodes.insert(program.nodes.begin(), added.begin(), added.end());
+}
+
+void add_result(Program &program, const std::string &name, ValueId value) {
+    std::string free = name;
+    const auto is_taken = [&] { return std::ranges::find(program.results, free, &Result::name) != program.results.end(); };
+    for (int number = 1; is_taken(); number++) free = name + std::to_string(number);
+    program.results.push_back({free, value});
+}
+
+std::string scope_within(const std::string &outer, const std::string &inner) {
+    return outer.empty() || inner.empty() ? outer + inner : outer + "/" + inner;
+}
 
 std::vector<ValueId> append_body(Program &program, const Program &body, const Node &call) {
     std::vector<ValueId> map(body.values.size(), -1);
@@ -36,8 +70,8 @@ std::vector<ValueId> append_body(Program &program, const Program &body, const No
             map[result] = add_value(program, body.value_name(result), body.type(result), body.values[result].part);
             result = map[result];
         }
-        fresh.scope = within(call.scope, node.scope);
-        if (call.role == Role::cotangent) fresh.role = Role::cotangent;
+        fresh.scope = scope_within(call.scope, node.scope);
+        if (call.role == Role::cotangent) mark_cotangent(fresh);
         program.nodes.push_back(std::move(fresh));
     }
     std::vector<ValueId> results;

@@ -22,6 +22,19 @@ void replace_nodes(Program &program, const Rulebook &rulebook, const ChooseRemak
 /// values of the results.
 std::vector<ValueId> append_body(Program &program, const Program &body, const Node &call);
 
+/// Replaces a value by another one in the nodes and results of a program.
+void replace_value(Program &program, ValueId old, ValueId fresh);
+
+/// Readers of an argument read the value that `make` adds at the start of the program. `like`: the new nodes get its scope, role and place.
+void replace_argument(Program &program, const Rulebook &rulebook, ValueId argument, const Node &like,
+                      const std::function<ValueId(Builder &builder)> &make);
+
+/// Adds a result that is no carry. Its name is `name`, or starts with it.
+void add_result(Program &program, const std::string &name, ValueId value);
+
+/// Joins scopes: `mlp/0` within `encoder` is `encoder/mlp/0`.
+std::string scope_within(const std::string &outer, const std::string &inner);
+
 /// A Remake: expands a composite to its `value`.
 std::vector<ValueId> expand_value(Builder &builder, const Node &node);
 

@@ -1,4 +1,5 @@
 #include "transforms/calls/bind_symbols.h"
+#include "ir/regions.h"
 #include <algorithm>
 
 namespace scalide {
@@ -25,6 +26,15 @@ Attribute replaced(const Attribute &attribute, const Bindings &bindings) {
     result.integer = replaced(attribute.integer, bindings);
     for (Attribute &element : result.list) element = replaced(element, bindings);
     return result;
+}
+
+/// Replaces symbols in types and attributes.
+Program with_extents(Program program, const Bindings &bindings) {
+    for (Value &value : program.values)
+        for (Extent &extent : value.type.shape) extent = replaced(extent, bindings);
+    for (Node &node : program.nodes)
+        for (const auto &[name, attribute] : Attributes(node.attributes)) node.attributes[name] = replaced(attribute, bindings);
+    return program;
 }
 
 /// Derives n from an equation such as `2*n = extent`.
@@ -75,11 +85,8 @@ Program bind_symbols(const Node &call, const Program &callee, const std::vector<
                              "the extent must be within the bounds of symbol " + symbol.name + " of " + callee.name,
                              to_string(extent->second), ""});
     }
-    for (Value &value : bound.values)
-        for (Extent &extent : value.type.shape) extent = replaced(extent, bindings);
-    for (Node &node : bound.nodes)
-        for (const auto &[name, attribute] : Attributes(node.attributes)) node.attributes[name] = replaced(attribute, bindings);
-    return bound;
+    bound = map_regions(std::move(bound), [&](Program region) { return with_extents(std::move(region), bindings); });
+    return with_extents(std::move(bound), bindings);
 }
 
 } // namespace scalide

@@ -1,4 +1,5 @@
 #include "expr/base_operators.h"
+#include "ir/regions.h"
 #include "ir/rewrite.h"
 #include "ir/text.h"
 #include "ir/words.h"
@@ -23,6 +24,8 @@ public:
 private:
     void place(const Node &node);
     void place_call(const Node &node, const CallKind &kind);
+    void place_regions(const Node &node);
+    std::vector<ValueId> adapted_to_regions(const Node &node);
     void add(const Node &node, std::vector<ValueId> operands, Attributes attributes, const std::vector<Type> &types);
     void complete_constant(const Node &node, Attributes &attributes) const;
     std::vector<Type> types_of(const std::vector<ValueId> &values) const;
@@ -52,6 +55,7 @@ Program Typing::run() {
 void Typing::place(const Node &node) {
     builder_.stamp_like(node);
     if (const CallKind *kind = find_call_kind(node.op)) return place_call(node, *kind);
+    if (find_region_kind(node.op) != nullptr) return place_regions(node);
     const Rule &rule = builder_.rulebook().rule(node.op, node.location);
     std::vector<ValueId> operands = rewriter_(node.operands);
     if (!rule.operands.empty()) adapt_constants(rule, operands);
@@ -79,6 +83,30 @@ void Typing::place_call(const Node &node, const CallKind &kind) {
     const std::vector<ValueId> operands = rewriter_(node.operands);
     const Program callee = callee_of(kind, {node, types_of(operands), rewriter_.source().symbols, builder_.rulebook()}, callees_);
     add(node, operands, node.attributes, kind.result_types(node, callee));
+}
+
+void Typing::place_regions(const Node &node) {
+    Node fresh = node;
+    rewrite_regions(fresh, rewriter_.source(), [&](const Program &region) { return Typing(region, callees_, builder_.rulebook()).run(); });
+    fresh.operands = adapted_to_regions(fresh);
+    add(fresh, fresh.operands, fresh.attributes, region_result_types(rewriter_.result(), fresh));
+}
+
+/// Gives a number in the text the type of the argument that takes it.
+std::vector<ValueId> Typing::adapted_to_regions(const Node &node) {
+    std::vector<ValueId> operands = rewriter_(node.operands);
+    if (node.regions.empty()) return operands;
+    const Program &body = *node.regions.back();
+    const std::vector<int> places = LoopView(node).operands;
+    for (size_t i = 0; i < places.size(); i++) {
+        const Argument &argument = body.arguments[i];
+        if (argument.supply != Supply::run || places[i] >= static_cast<int>(operands.size())) continue;
+        ValueId &operand = operands[static_cast<size_t>(places[i])];
+        const Type &type = body.type(argument.value);
+        if (const Node *constant = weak_constant(operand))
+            operand = builder_.broadcast(builder_.constant(to_number(constant->attributes.at("value")), type.dtype), type.shape);
+    }
+    return operands;
 }
 
 void Typing::add(const Node &node, std::vector<ValueId> operands, Attributes attributes, const std::vector<Type> &types) {

@@ -4,7 +4,10 @@
 #include "transforms/analysis/passes.h"
 #include "transforms/analysis/splice.h"
 #include "transforms/calls/calls.h"
+#include "transforms/differentiate/activity.h"
+#include "transforms/differentiate/regions.h"
 #include "transforms/differentiate/transpose_rules.h"
+#include "transforms/differentiate/vjp.h"
 #include <algorithm>
 
 namespace scalide {
@@ -17,22 +20,21 @@ class Differentiation {
 public:
     Differentiation(Program &program, const Rulebook &rulebook) : program_(program), builder_(rulebook, program) {}
 
-    std::vector<ValueId> run(std::vector<ValueId> outputs, const std::vector<ValueId> &cotangents, const std::vector<ValueId> &wrt);
+    Vjp run(std::vector<ValueId> outputs, const std::vector<ValueId> &cotangents, const std::vector<ValueId> &wrt);
 
 private:
     void find_active(const std::vector<ValueId> &wrt, const std::vector<ValueId> &outputs);
     bool expand_first(std::vector<ValueId> &outputs);
-    bool stops_gradient(const Node &node) const;
     bool has_gradient_of_its_value(const Node &node) const;
     bool is_on_path(const Node &node) const;
-    void visit(const Node &node);
+    void visit(size_t index, const Node &node);
     void visit_expressions(const Node &node, const Rule &rule, const std::vector<ValueId> &cts);
     void visit_derived(const Node &node, const std::vector<ValueId> &cts);
     void visit_program(const Node &node, ValueId ct);
+    void visit_regions(size_t index, const Node &node, const std::vector<ValueId> &cts);
     void check_has_gradient(const Node &node, const Rule &rule) const;
     ValueId cotangent(ValueId value);
     void accumulate(ValueId value, ValueId ct);
-    ValueId zeros(ValueId value);
 
     Program &program_;
     Builder builder_;
@@ -40,47 +42,30 @@ private:
     std::vector<std::vector<ValueId>> parts_;
 };
 
-std::vector<ValueId> Differentiation::run(std::vector<ValueId> outputs, const std::vector<ValueId> &cotangents,
-                                          const std::vector<ValueId> &wrt) {
+Vjp Differentiation::run(std::vector<ValueId> outputs, const std::vector<ValueId> &cotangents, const std::vector<ValueId> &wrt) {
     do find_active(wrt, outputs);
     while (expand_first(outputs));
     builder_.set_role(Role::cotangent);
     parts_.resize(program_.values.size());
-    for (size_t i = 0; i < outputs.size(); i++) accumulate(outputs[i], cotangents[i]);
     const size_t count = program_.nodes.size();
+    for (size_t i = 0; i < outputs.size(); i++) accumulate(outputs[i], cotangents[i]);
     for (size_t i = count; i-- > 0;) {
         const Node node = program_.nodes[i]; // a copy, because the vector grows
-        if (is_on_path(node)) visit(node);
+        if (is_on_path(node)) visit(i, node);
     }
-    std::vector<ValueId> gradients;
-    for (const ValueId value : wrt) {
-        const ValueId ct = cotangent(value);
-        gradients.push_back(ct >= 0 ? ct : zeros(value));
-    }
-    return gradients;
+    Vjp vjp{{}, count};
+    for (const ValueId value : wrt) vjp.gradients.push_back(cotangent(value));
+    return vjp;
 }
 
 void Differentiation::find_active(const std::vector<ValueId> &wrt, const std::vector<ValueId> &outputs) {
     std::vector<bool> reached(program_.values.size(), false), needed(program_.values.size(), false);
     for (const ValueId value : wrt) reached[value] = true;
     for (const ValueId value : outputs) needed[value] = true;
-    for (const Node &node : program_.nodes) {
-        const bool reads = std::ranges::any_of(node.operands, [&](ValueId operand) { return reached[operand]; });
-        if (!reads || stops_gradient(node)) continue;
-        for (const ValueId result : node.results) reached[result] = reached[result] || is_float(program_.type(result).dtype);
-    }
-    for (auto node = program_.nodes.rbegin(); node != program_.nodes.rend(); ++node) {
-        if (std::ranges::none_of(node->results, [&](ValueId result) { return needed[result]; })) continue;
-        for (const ValueId operand : node->operands) needed[operand] = true;
-    }
+    mark_reached(program_, builder_.rulebook(), reached);
+    mark_needed(program_, needed);
     active_.assign(program_.values.size(), false);
     for (size_t i = 0; i < active_.size(); i++) active_[i] = reached[i] && needed[i];
-}
-
-/// True for operators such as comparisons, which have no gradient and only plain results.
-bool Differentiation::stops_gradient(const Node &node) const {
-    const Rule &rule = builder_.rulebook().rule(node.op, node.location);
-    return rule.gradient_kind == GradientKind::none && std::ranges::all_of(rule.results, &ResultSpec::plain);
 }
 
 /// True if a result and an operand carry a derivative.
@@ -90,6 +75,7 @@ bool Differentiation::is_on_path(const Node &node) const {
 }
 
 bool Differentiation::has_gradient_of_its_value(const Node &node) const {
+    if (!node.regions.empty()) return false;
     const Rule &rule = builder_.rulebook().rule(node.op, node.location);
     return rule.gradient_kind == GradientKind::derived && !rule.is_base;
 }
@@ -107,12 +93,13 @@ bool Differentiation::expand_first(std::vector<ValueId> &outputs) {
     return true;
 }
 
-void Differentiation::visit(const Node &node) {
+void Differentiation::visit(size_t index, const Node &node) {
     builder_.stamp_like(node);
     builder_.set_role(Role::cotangent);
     std::vector<ValueId> cts;
     for (const ValueId result : node.results) cts.push_back(cotangent(result));
     if (std::ranges::all_of(cts, [](ValueId ct) { return ct < 0; })) return;
+    if (!node.regions.empty()) return visit_regions(index, node, cts);
     const Rule &rule = builder_.rulebook().rule(node.op, node.location);
     check_has_gradient(node, rule);
     if (rule.gradient_kind == GradientKind::expressions) visit_expressions(node, rule, cts);
@@ -152,6 +139,13 @@ void Differentiation::visit_program(const Node &node, ValueId ct) {
     accumulate(node.operands[0], append_body(program_, callee, call)[0]);
 }
 
+void Differentiation::visit_regions(size_t index, const Node &node, const std::vector<ValueId> &cts) {
+    std::vector<bool> active;
+    for (const ValueId operand : node.operands) active.push_back(active_[operand]);
+    const std::vector<ValueId> made = append_region_vjp(builder_, index, cts, active);
+    for (size_t i = 0; i < made.size(); i++) accumulate(node.operands[i], made[i]);
+}
+
 /// Returns the sum of the contributions; -1 if there are none.
 ValueId Differentiation::cotangent(ValueId value) {
     std::vector<ValueId> &parts = parts_[value];
@@ -168,11 +162,6 @@ void Differentiation::accumulate(ValueId value, ValueId ct) {
     parts_[value].push_back(builder_.broadcast(builder_.convert(ct, type.dtype), type.shape));
 }
 
-ValueId Differentiation::zeros(ValueId value) {
-    const Type type = program_.type(value);
-    return builder_.broadcast(builder_.constant(0, type.dtype), type.shape);
-}
-
 } // namespace
 
 void refuse_gradient_of_constants(const Program &program, const std::vector<ValueId> &wrt, const Location &location) {
@@ -185,10 +174,22 @@ void refuse_gradient_of_constants(const Program &program, const std::vector<Valu
     }
 }
 
+Vjp append_partial_vjp(Program &program, const Rulebook &rulebook, const std::vector<ValueId> &outputs,
+                       const std::vector<ValueId> &cotangents, const std::vector<ValueId> &wrt) {
+    return Differentiation(program, rulebook).run(outputs, cotangents, wrt);
+}
+
 std::vector<ValueId> append_vjp(Program &program, const Rulebook &rulebook, const std::vector<ValueId> &outputs,
                                 const std::vector<ValueId> &cotangents, const std::vector<ValueId> &wrt) {
     refuse_gradient_of_constants(program, wrt);
-    return Differentiation(program, rulebook).run(outputs, cotangents, wrt);
+    std::vector<ValueId> gradients = append_partial_vjp(program, rulebook, outputs, cotangents, wrt).gradients;
+    Builder builder(rulebook, program);
+    builder.set_role(Role::cotangent);
+    for (size_t i = 0; i < wrt.size(); i++) {
+        const Type type = program.type(wrt[i]);
+        if (gradients[i] < 0) gradients[i] = builder.broadcast(builder.constant(0, type.dtype), type.shape);
+    }
+    return gradients;
 }
 
 std::vector<ValueId> append_gradient(Program &program, const Rulebook &rulebook, ValueId loss, const std::vector<ValueId> &wrt) {

@@ -1,3 +1,4 @@
+#include "ir/regions.h"
 #include "ir/rewrite.h"
 #include "transforms/analysis/passes.h"
 #include "transforms/analysis/splice.h"
@@ -14,6 +15,7 @@ namespace {
 
 /// Returns how a node is written in base operators; empty if it already is a base operator.
 Remake remake_of(const Program &program, const Node &node, const Rulebook &rulebook, const TargetFacts &facts) {
+    if (!node.regions.empty()) return {};
     if (is_bound(node)) return {}; // bound_magnitudes() replaces it later, because it examines the operand's base operators
     if (const Remake chunks = top_k_by_chunks(program, node, facts.sort)) return chunks;
     if (!rulebook.rule(node.op, node.location).is_base) return expand_value;
@@ -33,10 +35,12 @@ bool is_made_by(const Rule &rule, const Rulebook &rulebook, const std::set<std::
 
 Program expand_to(const Program &program, const Rulebook &rulebook, const std::set<std::string> &ops) {
     Program expanded = program;
+    for (Node &node : expanded.nodes)
+        rewrite_regions(node, program, [&](const Program &region) { return expand_to(region, rulebook, ops); });
     for (size_t i = 0; i < expanded.nodes.size();) {
         const Node &node = expanded.nodes[i];
-        const bool is_whole =
-            ops.contains(node.op) || node.op == "call" || !is_made_by(rulebook.rule(node.op, node.location), rulebook, ops);
+        const bool is_whole = !node.regions.empty() || ops.contains(node.op) || node.op == "call" ||
+                              !is_made_by(rulebook.rule(node.op, node.location), rulebook, ops);
         if (is_whole) {
             i++;
         } else {
@@ -48,6 +52,8 @@ Program expand_to(const Program &program, const Rulebook &rulebook, const std::s
 
 Program expand(const Program &program, const Rulebook &rulebook, const TargetFacts &facts) {
     Program expanded = program;
+    for (Node &node : expanded.nodes)
+        rewrite_regions(node, program, [&](const Program &region) { return expand(region, rulebook, facts); });
     replace_nodes(expanded, rulebook, [&](const Program &made, const Node &node) { return remake_of(made, node, rulebook, facts); });
     expanded = bound_magnitudes(remove_dead_nodes(std::move(expanded)), rulebook);
     require_elements(expanded);

@@ -190,6 +190,7 @@ bool narrow(Ranges &ranges, const Extent &surplus) {
 template<typename Visit>
 void for_each_need(const Program &program, const Visit &visit) {
     for (const Node &node : program.nodes) {
+        for (const Region &region : node.regions) for_each_need(*region, visit);
         const auto *row = std::ranges::find(needs_rows, node.op, &NeedsRow::op);
         if (row == std::end(needs_rows)) continue;
         for (const Need &need : row->needs(program, node)) visit(node, need);

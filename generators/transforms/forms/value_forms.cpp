@@ -1,4 +1,5 @@
 #include "transforms/forms/value_forms.h"
+#include "ir/regions.h"
 #include "transforms/analysis/operators.h"
 #include <algorithm>
 #include <set>
@@ -19,12 +20,14 @@ void add_free_extents(const Program &program, ValueId operand, const std::vector
 /// Returns the symbolic numbers of rows and of columns of all matmuls.
 std::set<Extent> rows_and_columns(const Program &program) {
     std::set<Extent> extents;
-    for (const Node &node : program.nodes) {
-        if (node.op != "dot_general") continue;
-        const DotAxes axes = dot_axes(node);
-        add_free_extents(program, node.operands[0], axes.lhs_batch, axes.lhs_contract, extents);
-        add_free_extents(program, node.operands[1], axes.rhs_batch, axes.rhs_contract, extents);
-    }
+    visit_programs(program, [&](const Program &owner) {
+        for (const Node &node : owner.nodes) {
+            if (node.op != "dot_general") continue;
+            const DotAxes axes = dot_axes(node);
+            add_free_extents(owner, node.operands[0], axes.lhs_batch, axes.lhs_contract, extents);
+            add_free_extents(owner, node.operands[1], axes.rhs_batch, axes.rhs_contract, extents);
+        }
+    });
     return extents;
 }
 

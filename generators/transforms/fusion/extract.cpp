@@ -103,36 +103,24 @@ Program build_kernel(const Groups &groups, int group) {
     return canonical(kernel);
 }
 
-/// Kernels without duplicates: equal texts share one sub-program. Names consist of the kind and a number.
-class KernelSet {
-public:
-    explicit KernelSet(Program &program) : program_(program) {}
-
-    const std::string &name_of(Program kernel) {
-        const auto [known, is_new] = names_.emplace(to_string(kernel), "");
-        if (is_new) {
-            const std::string &kind = kernel.attributes.at("kind").word;
-            known->second = kind + "_" + std::to_string(++counts_[kind]);
-            kernel.name = known->second;
-            program_.programs.push_back(std::move(kernel));
-        }
-        return known->second;
-    }
-
-private:
-    Program &program_;
-    std::map<std::string, std::string> names_;
-    std::map<std::string, int> counts_;
-};
-
 } // namespace
 
-Program extract_kernels(const Groups &groups, const std::vector<int> &order) {
+const std::string &KernelSet::name_of(Program kernel) {
+    const auto [known, is_new] = names_.emplace(to_string(kernel), "");
+    if (is_new) {
+        const std::string &kind = kernel.attributes.at("kind").word;
+        known->second = kind + "_" + std::to_string(++counts_[kind]);
+        kernel.name = known->second;
+        kernels_.push_back(std::move(kernel));
+    }
+    return known->second;
+}
+
+Program extract_kernels(const Groups &groups, const std::vector<int> &order, KernelSet &kernels) {
     const Program &program = groups.program();
     Rewriter rewriter(program);
     rewriter.result().programs.clear();
     rewriter.copy_arguments();
-    KernelSet kernels(rewriter.result());
     for (int group : order) {
         Node call;
         call.op = "call";

@@ -12,6 +12,7 @@
 #include "transforms/fusion/normalize.h"
 #include "transforms/fusion/report.h"
 #include "transforms/fusion/shown.h"
+#include "transforms/fusion/split_regions.h"
 #include "transforms/fusion/stores.h"
 #include "transforms/library/factor_scales.h"
 #include "transforms/library/write_calls.h"
@@ -87,16 +88,52 @@ Program place_stores(const Program &program, const TargetFacts &facts) {
     return stores.rows_first || stores.intermediates ? place_stores(Kernels(program, facts).groups(), stores) : program;
 }
 
+/// Runs a pass on each program without regions.
+template<auto pass>
+Program lifted(const Program &program, const TargetFacts &facts) {
+    return map_straight(program, [&](const Program &straight) { return pass(straight, facts); });
+}
+
+constexpr auto move_axes_pass = [](const Program &program, const TargetFacts &) { return move_reduced_axes(program); };
+constexpr auto scatter_pass = [](const Program &program, const TargetFacts &) { return scatter_into_arguments(program); };
+constexpr auto copy_results_pass = [](const Program &program, const TargetFacts &facts) {
+    return copy_shared_results(program, facts.prepares_kernels);
+};
+
 constexpr FusionPass passes[] = {
     {"show_results", [](const Program &program, const TargetFacts &) { return add_shown_results(remove_dead_nodes(program)); }},
-    {"factor_scales", factor_scales},
-    {"write_calls", write_calls},
-    {"move_reduced_axes", [](const Program &program, const TargetFacts &) { return move_reduced_axes(program); }},
-    {"scatter_into_arguments", [](const Program &program, const TargetFacts &) { return scatter_into_arguments(program); }},
-    {"copy_shared_results",
-     [](const Program &program, const TargetFacts &facts) { return copy_shared_results(program, facts.prepares_kernels); }},
-    {"place_stores", place_stores},
+    {"split_at_regions", [](const Program &program, const TargetFacts &) { return split_at_regions(program); }},
+    {"factor_scales", lifted<factor_scales>},
+    {"write_calls", lifted<write_calls>},
+    {"move_reduced_axes", lifted<move_axes_pass>},
+    {"scatter_into_arguments", lifted<scatter_pass>},
+    {"copy_shared_results", lifted<copy_results_pass>},
+    {"place_stores", lifted<place_stores>},
 };
+
+/// Appends the report about the kernels of a straight region.
+void append(FusionReport &report, FusionReport part) {
+    const int first = static_cast<int>(report.kernels.size());
+    std::ranges::move(part.kernels, std::back_inserter(report.kernels));
+    for (UnfusedEdge &edge : part.edges) {
+        edge.producer += first;
+        edge.consumer += first;
+        report.edges.push_back(std::move(edge));
+    }
+}
+
+Program form_straight(const Program &shaped, const TargetFacts &facts, KernelSet &set, FusionReport *report) {
+    const Kernels kernels(shaped, facts);
+    const std::vector<int> order = run_order(kernels.groups());
+    Program fused = extract_kernels(kernels.groups(), order, set);
+    if (report != nullptr) {
+        FusionReport part = explain_fusion(kernels.groups(), order);
+        for (size_t call = 0; call < order.size(); ++call) part.kernels[call].kernel = fused.nodes[call].attributes.at("program").word;
+        append(*report, std::move(part));
+    }
+    fused.attributes.erase(repeated_attribute);
+    return fused;
+}
 
 } // namespace
 
@@ -109,15 +146,11 @@ Program run_fusion_passes(const Program &program, const TargetFacts &facts) {
 }
 
 Program form_kernels(const Program &shaped, const TargetFacts &facts, FusionReport *report) {
-    const Kernels kernels(shaped, facts);
-    const std::vector<int> order = run_order(kernels.groups());
-    Program fused = extract_kernels(kernels.groups(), order);
-    if (report != nullptr) {
-        *report = explain_fusion(kernels.groups(), order);
-        for (size_t call = 0; call < order.size(); ++call) report->kernels[call].kernel = fused.nodes[call].attributes.at("program").word;
-    }
+    KernelSet set;
+    if (report != nullptr) *report = {};
+    Program fused = map_straight(shaped, [&](const Program &straight) { return form_straight(straight, facts, set, report); });
+    fused.programs = set.take();
     drop_shown_results(fused);
-    fused.attributes.erase(repeated_attribute);
     return fused;
 }
 

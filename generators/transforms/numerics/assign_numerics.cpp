@@ -1,14 +1,18 @@
 #include "expr/base_operators.h"
+#include "ir/regions.h"
 #include "ir/rewrite.h"
 #include "rulebook/check_policy.h"
 #include "rulebook/check_rule.h"
 #include "rulebook/random_key.h"
+#include "transforms/analysis/flattened.h"
 #include "transforms/analysis/operators.h"
 #include "transforms/analysis/passes.h"
 #include "transforms/numerics/numerics_report.h"
 #include "transforms/numerics/policy_match.h"
 #include "transforms/numerics/policy_states.h"
+#include "transforms/numerics/region_states.h"
 #include <algorithm>
+#include <memory>
 #include <ranges>
 #include <set>
 
@@ -46,21 +50,50 @@ Attributes narrowing(Dtype dtype, Overflow overflow) {
 
 bool makes_products(const Node &node) { return node.op == "dot_general" || node.op == "conv_general_dilated"; }
 
+/// What a rule with `compute` means for a node.
+struct Compute {
+    const PolicyRule *row = nullptr; ///< may be null
+    std::optional<Dtype> dtype = {}; ///< in which the node computes; none: in the dtypes of the program
+};
+
+/// What the numerics of a program and of its regions have in common.
+struct Shared {
+    Shared(const Program &source, const Rulebook &rules, const Policy &of)
+        : rulebook(rules), policy(of), flat(flattened(source)), matcher(of, rules, flat.program),
+          propagates(of.propagates || is_scaled(source)), rescales(!of.propagates && is_scaled(source) && scales_arrays(of, rules)) {}
+
+    const Rulebook &rulebook;
+    const Policy &policy;
+    const Flat flat;
+    PolicyMatcher matcher; ///< of the flat program
+    int64_t streams = 0;   ///< number of insertions that round stochastically; the first has stream 1
+    const bool propagates; ///< see Policy::propagates
+    const bool rescales;   ///< roundings by the program get a scale of their own
+};
+
 /// Rewrites a program in f32. Each value of the source is mapped to an f32 value. If the value is rounded to a low-precision dtype, that
 /// f32 value is the rounded one, widened again.
 class Numerics {
 public:
-    Numerics(const Program &source, const Rulebook &rulebook, const Policy &policy, PolicyDecisions *decisions)
-        : rewriter_(source), builder_(rulebook, rewriter_.result()), policy_(policy), uses_(count_uses(source)),
-          producers_(producers(source)), matcher_(policy, rulebook, source), states_(rewriter_, builder_, policy, producers_, decisions),
-          propagates_(policy.propagates || is_scaled(source)),
-          rescales_(!policy.propagates && is_scaled(source) && scales_arrays(policy, rulebook)), decisions_(decisions) {
+    Numerics(const Program &source, Shared &shared, const FlatNodes &nodes, PolicyDecisions *decisions,
+             std::optional<AroundRegion> around = {})
+        : rewriter_(source), builder_(shared.rulebook, rewriter_.result()), policy_(shared.policy), uses_(count_uses(source)),
+          producers_(producers(source)), shared_(shared), nodes_(nodes), matcher_(shared.matcher),
+          states_(rewriter_, builder_, policy_, producers_, decisions, std::move(around)), propagates_(shared.propagates),
+          rescales_(shared.rescales), decisions_(decisions) {
         for (const Result &result : source.results) is_result_.insert(result.value);
         for (const Node &node : source.nodes)
-            if (node.op == "is_finite") is_tested_.insert(node.operands[0]);
+            if (node.op == "is_finite") mark_tested(node.operands[0]);
     }
 
     Program run();
+    /// Rewrites a region, up to its states.
+    void run_region();
+    std::vector<StateInRegion> take_states(size_t number) { return states_.take_from_region(number); }
+    Program finish_region(const std::vector<StateInRegion> &states, StateUse use) {
+        add_states(rewriter_.result(), builder_, states, use);
+        return rewriter_.take();
+    }
 
 private:
     /// An argument that is low-precision or has a scale.
@@ -69,23 +102,31 @@ private:
         bool scaled;
         const PolicyRule *scaling; ///< the rule that gives the argument a scale; may be null
     };
+    void mark_tested(ValueId value);
     void place_arguments();
     ValueId as_read(const ReadArgument &argument);
     bool is_conversion(const Node &node) const;
+    Node in_flat(const Node &node) const;
     void place(const Node &node);
+    void place_regions(const Node &node);
+    void run_regions(Node &fresh, const Node &node, const std::vector<FlatNodes> &nodes);
+    void add_results(const Node &node, Node &fresh, size_t carried, const std::vector<StateInRegion> &states);
     void place_conversion(const Node &node);
     void place_bits(const Node &node);
-    ValueId place_computation(const Node &node);
+    ValueId place_computation(const Node &node, const Compute &compute = {});
     Node replaced(const Node &node, const PolicyRule &row) const;
     void place_replacement(const Node &node, const PolicyRule &row);
     void place_result(const Result &result);
+    ValueId in_own_dtype(ValueId old);
 
-    std::vector<ValueId> operands_of(const Node &node);
-    ValueId operand_edge(const Node &node, size_t index);
+    std::optional<Dtype> compute_dtype(const Node &node, const ComputeDtype &asked) const;
+    ValueId in_dtype(ValueId old, ValueId value, std::optional<Dtype> compute);
+    std::vector<ValueId> operands_of(const Node &node, const Compute &compute = {});
+    ValueId operand_edge(const Node &node, size_t index, const Compute &compute);
     ValueId as_intermediate(const Node &node, ValueId old);
     ValueId intermediate(ValueId old);
     ValueId before_policy(ValueId value, ValueId old, const PolicyRule &policy);
-    ValueId node_result(const Node &node, size_t index, ValueId value);
+    ValueId node_result(const Node &node, size_t index, ValueId value, const Compute &compute = {});
     ValueId own_rounding(ValueId value, Dtype dtype, const Attributes &asked);
     std::optional<Dtype> default_rounding(const Node &node, ValueId result) const;
     Attributes in_f32(const Rule &rule, const Node &node) const;
@@ -110,19 +151,31 @@ private:
     Builder builder_;
     const Policy &policy_;
     const std::vector<int> uses_, producers_;
-    PolicyMatcher matcher_;
+    Shared &shared_;
+    const FlatNodes &nodes_;
+    PolicyMatcher &matcher_; ///< of the flat program
     std::set<ValueId> is_result_;
-    std::set<ValueId> is_tested_;             ///< is_finite reads the value: an overflow of its dtype must be seen
+    std::set<ValueId> is_tested_;             ///< is_finite reads the value or a multiple of it: an overflow of its dtype must be seen
     std::map<std::string, ValueId> inserted_; ///< equal insertions on the same value are made once
     std::map<ValueId, std::string> labels_;   ///< by inserted value: the name of the value from which it was made
-    int64_t streams_ = 0;                     ///< number of insertions that round stochastically; the first has stream 1
     PolicyStates states_;
     std::map<ValueId, Dtype> exact_;     ///< f32 values whose elements are all exact in that dtype
     std::map<ValueId, Dtype> has_scale_; ///< f32 values whose elements are elements of that dtype times one scale
-    const bool propagates_;              ///< see Policy::propagates
-    const bool rescales_;                ///< roundings by the program get a scale of their own
+    std::set<ValueId> computed_;         ///< values of the source that a rule with `compute` made in another dtype
+    const bool propagates_, rescales_;   ///< see Shared
     PolicyDecisions *decisions_;         ///< may be null
 };
+
+/// Marks a value that is_finite reads, and the low-precision values that are only converted, scaled or moved before that. A loss scaler
+/// divides its gradients by the scale before it tests them.
+void Numerics::mark_tested(ValueId value) {
+    static const std::set<std::string> keeping{"convert_element_type", "mul",       "div",    "neg", "reshape",
+                                               "broadcast_in_dim",     "transpose", "squeeze"};
+    if (!is_tested_.insert(value).second || is_narrow(rewriter_.source().type(value).dtype) || producers_[size_t(value)] < 0) return;
+    const Node &node = rewriter_.source().nodes[size_t(producers_[size_t(value)])];
+    if (!keeping.contains(node.op)) return;
+    for (const ValueId operand : node.operands) mark_tested(operand);
+}
 
 Program Numerics::run() {
     place_arguments();
@@ -136,13 +189,115 @@ Program Numerics::run() {
     return rewriter_.take();
 }
 
+/// Rewrites a region. Its arguments and results keep their dtypes, and rules for arguments and results of the program do not match them.
+void Numerics::run_region() {
+    const Program &source = rewriter_.source();
+    rewriter_.copy_arguments();
+    for (const Argument &argument : source.arguments) {
+        const ValueId fresh = rewriter_(argument.value);
+        const Dtype dtype = builder_.type(fresh).dtype;
+        rewriter_.map(argument.value, widened(fresh));
+        if (is_narrow(dtype)) exact_[rewriter_(argument.value)] = dtype;
+    }
+    for (const Node &node : source.nodes) place(node);
+    for (const Result &result : source.results) {
+        Result fresh = result;
+        fresh.value = in_own_dtype(result.value);
+        rewriter_.result().results.push_back(std::move(fresh));
+    }
+}
+
+/// Returns a value of the source in the dtype that it has there.
+ValueId Numerics::in_own_dtype(ValueId old) {
+    const Dtype dtype = rewriter_.source().type(old).dtype;
+    return is_narrow(dtype) ? insert_once("convert_element_type", {rewriter_(old)}, narrowing(dtype, own_overflow)) : rewriter_(old);
+}
+
+/// Returns the node as the matcher knows it.
+Node Numerics::in_flat(const Node &node) const {
+    const Node &copy = shared_.flat.program.nodes[size_t(nodes_.last[size_t(producers_[node.results[0]])])];
+    Node made = node;
+    made.operands = copy.operands;
+    made.results = copy.results;
+    return made;
+}
+
+/// Arrays enter and leave regions in their own dtypes.
+void Numerics::place_regions(const Node &node) {
+    Node fresh = node;
+    for (ValueId &operand : fresh.operands) operand = in_own_dtype(operand);
+    run_regions(fresh, node, nodes_.regions[size_t(producers_[node.results[0]])]);
+}
+
+void Numerics::run_regions(Node &fresh, const Node &node, const std::vector<FlatNodes> &nodes) {
+    const bool is_loop = find_region_kind(node.op)->is_loop;
+    std::vector<Program> sources;
+    std::vector<std::unique_ptr<Numerics>> regions;
+    std::vector<std::vector<StateInRegion>> by_region;
+    for (const Region &region : node.regions) sources.push_back(open_region(region, rewriter_.source()));
+    const size_t first = decisions_ == nullptr ? 0 : decisions_->regions.size();
+    if (decisions_ != nullptr) decisions_->regions.resize(first + sources.size());
+    for (size_t i = 0; i < sources.size(); i++) {
+        PolicyDecisions *decisions = decisions_ == nullptr ? nullptr : &decisions_->regions[first + i];
+        regions.push_back(
+            std::make_unique<Numerics>(sources[i], shared_, nodes[i], decisions, AroundRegion{states_, node, captured_operands(node)}));
+        regions.back()->run_region();
+        by_region.push_back(regions.back()->take_states(i));
+        const auto state = std::ranges::find_if(by_region.back(), &StateInRegion::is_own);
+        if (is_loop && i + 1 < sources.size() && state != by_region.back().end())
+            throw UserError(statement(node.location,
+                                      "the test of this loop computes '" + state->name + "', which needs a '" + state->state->name +
+                                          "' of the policy (" + to_string(state->state->location) + "), but a test has no next value",
+                                      "Compute the array in the body, or use a policy without state for it"));
+    }
+    const std::vector<StateInRegion> states = states_of_all(by_region);
+    const size_t carried = is_loop ? static_cast<size_t>(LoopView(node).carry_count) : node.results.size();
+    for (size_t i = 0; i < sources.size(); i++) {
+        const StateUse use = !is_loop ? StateUse::chosen : i + 1 == sources.size() ? StateUse::carried : StateUse::passed;
+        Program made = regions[i]->finish_region(as_in(states, by_region[i]), use);
+        if (decisions_ != nullptr) complete(decisions_->regions[first + i], made, shared_.rulebook);
+        fresh.regions[i] = close_region(std::move(made));
+    }
+    add_results(node, fresh, carried, states);
+}
+
+/// Appends the node, with states among its operands and results.
+void Numerics::add_results(const Node &node, Node &fresh, size_t carried, const std::vector<StateInRegion> &states) {
+    const std::string where = rewriter_.source().value_name(node.results[0]);
+    std::vector<StateInRegion> own;
+    for (const StateInRegion &state : states) fresh.operands.push_back(states_.enter(state, where));
+    std::ranges::copy_if(states, std::back_inserter(own), &StateInRegion::is_own);
+    const bool is_loop = find_region_kind(node.op)->is_loop;
+    if (is_loop && !own.empty()) {
+        for (const StateInRegion &state : own) fresh.operands.push_back(states_.enter(state, where));
+        fresh.operands.push_back(builder_.constant(0, Dtype::boolean));
+    }
+    std::vector<Value> values;
+    for (const ValueId old : node.results) values.push_back(rewriter_.source().values[size_t(old)]);
+    std::vector<Value> added;
+    for (const StateInRegion &state : own) added.push_back({state.state->name + ".next", state.state->type});
+    if (is_loop && !own.empty()) added.push_back({"has_state", {Dtype::boolean, {}}});
+    values.insert(values.begin() + static_cast<ptrdiff_t>(carried), added.begin(), added.end());
+    fresh.results.clear();
+    for (const Value &value : values) fresh.results.push_back(add_value(rewriter_.result(), value.name, value.type, value.part));
+    rewriter_.result().nodes.push_back(fresh);
+    for (size_t i = 0; i < own.size(); i++) states_.give(own[i], where, fresh.results[carried + i]);
+    for (size_t i = 0; i < node.results.size(); i++) {
+        const ValueId made = fresh.results[i < carried ? i : i + added.size()];
+        rewriter_.map(node.results[i], widened(made));
+        const Dtype dtype = builder_.type(made).dtype;
+        if (is_narrow(dtype)) exact_[rewriter_(node.results[i])] = dtype;
+    }
+}
+
 void Numerics::place_arguments() {
     const Program &source = rewriter_.source();
     std::vector<ReadArgument> read; // values to read are added after all arguments
     for (const Argument &argument : source.arguments) {
         const Value &value = source.values[argument.value];
         Type type = value.type;
-        const PolicyRule *rule = argument.part == ArrayPart() ? matcher_.argument(argument) : nullptr; // components stay unchanged
+        const Argument &flat = shared_.flat.program.arguments[size_t(&argument - source.arguments.data())];
+        const PolicyRule *rule = argument.part == ArrayPart() ? matcher_.argument(flat) : nullptr; // components stay unchanged
         if (rule != nullptr) type.dtype = rule->store.value_or(type.dtype);
         const bool scaled = rule != nullptr ? rule->scaled.value_or(argument.scaled) : argument.scaled;
         const ValueId fresh = add_value(rewriter_.result(), value.name, type, value.part);
@@ -185,8 +340,9 @@ bool Numerics::is_conversion(const Node &node) const {
 
 void Numerics::place(const Node &node) {
     builder_.stamp_like(node);
-    const PolicyRule *row = matcher_.node(node);
-    if (decisions_ != nullptr && matcher_.is_matmul(node))
+    if (!node.regions.empty()) return place_regions(node);
+    const PolicyRule *row = matcher_.node(in_flat(node));
+    if (decisions_ != nullptr && matcher_.is_matmul(in_flat(node)))
         decisions_->matmuls.push_back({rewriter_.source().value_name(node.results[0]), node.op, node.scope, node.location});
     if (row != nullptr && row->replacement) {
         place_replacement(node, *row);
@@ -195,7 +351,7 @@ void Numerics::place(const Node &node) {
     } else if (node.op == "bitcast_convert_type") {
         place_bits(node);
     } else {
-        place_computation(node);
+        place_computation(node, row != nullptr && row->compute ? Compute{row, compute_dtype(node, *row->compute)} : Compute());
     }
     if (row != nullptr && !row->replacement) note_matmul(node, *row);
 }
@@ -222,9 +378,9 @@ void Numerics::place_bits(const Node &node) {
 
 /// Copies a node. If nothing is scaled, operators that set scales (set_scaling, dynamic_rescale) leave values unchanged and are dropped.
 /// Returns the first result of the operator, or -1 if it was dropped.
-ValueId Numerics::place_computation(const Node &node) {
+ValueId Numerics::place_computation(const Node &node, const Compute &compute) {
     const Rule &rule = builder_.rulebook().rule(node.op, node.location);
-    const std::vector<ValueId> operands = operands_of(node);
+    const std::vector<ValueId> operands = operands_of(node, compute);
     if (!propagates_ && builder_.rulebook().makes_scaled(rule) && builder_.rulebook().keeps_value(rule)) {
         rewriter_.map(node.results[0], operands[0]);
         return -1;
@@ -234,12 +390,12 @@ ValueId Numerics::place_computation(const Node &node) {
     Attributes attributes = in_f32(rule, node);
     if (node.op == "dot_general" && node.role == Role::primal && policy_.fast_accumulation) attributes.try_emplace("accumulation", "fast");
     if (node.op == "dot_general" && policy_.tf32) attributes.try_emplace("precision", "tf32");
-    if (policy_.intermediates && makes_products(node) && matcher_.keeps(node)) attributes["wide"] = "true";
+    if (policy_.intermediates && makes_products(node) && matcher_.keeps(in_flat(node))) attributes["wide"] = "true";
     const std::vector<ValueId> results = builder_.add(node.op, operands, std::move(attributes), name);
     if (only_moves(node) && exact_.contains(operands[0])) exact_[results[0]] = exact_[operands[0]];
     if (only_moves(node) && has_scale_.contains(operands[0])) has_scale_[results[0]] = has_scale_[operands[0]];
     if (node.op == "constant") exact_[results[0]] = rewriter_.source().type(node.results[0]).dtype;
-    for (size_t i = 0; i < results.size(); i++) rewriter_.map(node.results[i], node_result(node, i, widened(results[i])));
+    for (size_t i = 0; i < results.size(); i++) rewriter_.map(node.results[i], node_result(node, i, widened(results[i]), compute));
     return results[0];
 }
 
@@ -259,27 +415,49 @@ void Numerics::place_replacement(const Node &node, const PolicyRule &row) {
     naming_line(row.location, "replaces " + node.op, [&] { note_replacement(made, place_computation(made), row); });
 }
 
-std::vector<ValueId> Numerics::operands_of(const Node &node) {
+/// Returns the dtype in which the node computes under a rule; none: in the dtypes of the program.
+std::optional<Dtype> Numerics::compute_dtype(const Node &node, const ComputeDtype &asked) const {
+    if (asked.kind == ComputeDtype::Kind::original) return {};
+    if (asked.kind == ComputeDtype::Kind::fixed) return asked.dtype;
+    static const std::vector<Dtype> widest_first{Dtype::f32, Dtype::bf16, Dtype::f16};
+    for (const Dtype dtype : widest_first)
+        if (std::ranges::any_of(node.operands, [&](ValueId operand) { return rewriter_.source().type(operand).dtype == dtype; }))
+            return dtype;
+    return {};
+}
+
+/// Returns `value`, which stands for `old`, rounded to the dtype in which a node computes. Without one, the node reads the dtype of the
+/// program, to which a value that a rule made in a wider dtype is rounded now.
+ValueId Numerics::in_dtype(ValueId old, ValueId value, std::optional<Dtype> compute) {
+    const Dtype own = rewriter_.source().type(old).dtype;
+    if (!has_format(own)) return value;
+    if (compute) return rounded(value, *compute, policy_.overflow);
+    return computed_.contains(old) ? rounded(value, own, own_overflow) : value;
+}
+
+std::vector<ValueId> Numerics::operands_of(const Node &node, const Compute &compute) {
     std::vector<ValueId> operands;
-    for (size_t i = 0; i < node.operands.size(); i++) operands.push_back(operand_edge(node, i));
+    for (size_t i = 0; i < node.operands.size(); i++) operands.push_back(operand_edge(node, i, compute));
     return operands;
 }
 
-ValueId Numerics::operand_edge(const Node &node, size_t index) {
+ValueId Numerics::operand_edge(const Node &node, size_t index, const Compute &compute) {
     const ValueId old = node.operands[index];
     if (!is_float(builder_.type(rewriter_(old)).dtype)) return rewriter_(old);
-    const ValueId value = as_intermediate(node, old);
+    ValueId value = as_intermediate(node, old);
     const Node *producer = producers_[old] < 0 ? nullptr : &rewriter_.source().nodes[producers_[old]];
-    const PolicyRule *policy = matcher_.operand(node, index);
+    const PolicyRule *policy = matcher_.operand(in_flat(node), index);
     const bool is_left = policy == nullptr || (policy->place == PolicyRule::Place::keep && !makes_products(node));
     if (!is_left) {
         builder_.stamp_like(producer != nullptr ? *producer : node);
         if (producer == nullptr) builder_.set_role(Role::primal);
     }
     const std::string place = (node.role == Role::cotangent ? "cotangent " : "") + node.op + " operand " + std::to_string(index);
+    if (is_left) value = in_dtype(old, value, compute.dtype);
     const ValueId result = is_left ? value : stored({old, before_policy(value, old, *policy), node.scope, place}, *policy);
-    if (!is_left) note_operand(node, index, result, *policy);
-    note_matmul_operand(node, index, result, policy);
+    const PolicyRule *decided = is_left && compute.row != nullptr ? compute.row : policy;
+    if (!is_left || compute.dtype) note_operand(node, index, result, *decided);
+    note_matmul_operand(node, index, result, decided);
     return result;
 }
 
@@ -287,7 +465,7 @@ ValueId Numerics::operand_edge(const Node &node, size_t index) {
 /// depend on what else reads the array. Arguments, constants and arrays that are low-precision already keep their format.
 ValueId Numerics::as_intermediate(const Node &node, ValueId old) {
     const bool has_dtype = policy_.intermediates && *policy_.intermediates != Dtype::f32;
-    return has_dtype && matcher_.is_matmul(node) && !matcher_.keeps(node) ? intermediate(old) : rewriter_(old);
+    return has_dtype && matcher_.is_matmul(in_flat(node)) && !matcher_.keeps(in_flat(node)) ? intermediate(old) : rewriter_(old);
 }
 
 /// The array is rounded before it is moved. Kernels repeat movement, and then store the array once.
@@ -341,11 +519,18 @@ bool Numerics::makes_scaled(const PolicyRule &policy) const {
     });
 }
 
-ValueId Numerics::node_result(const Node &node, size_t index, ValueId value) {
+/// Returns a result as it is stored: by a rule for results, else by a rule with `compute`, else as the program's own dtype rounds it.
+ValueId Numerics::node_result(const Node &node, size_t index, ValueId value, const Compute &compute) {
     const ValueId old = node.results[index];
     if (!is_float(builder_.type(value).dtype)) return value;
     builder_.stamp_like(node);
-    const PolicyRule *policy = matcher_.node_result(node, index);
+    const PolicyRule *policy = matcher_.node_result(in_flat(node), index);
+    if (policy == nullptr && compute.dtype && has_format(rewriter_.source().type(old).dtype)) {
+        computed_.insert(old);
+        const ValueId result = rounded(value, *compute.dtype, policy_.overflow);
+        note_result(node, index, result, compute.row);
+        return result;
+    }
     if (policy != nullptr && policy->place == PolicyRule::Place::keep) policy = nullptr;
     const auto dtype = policy == nullptr ? default_rounding(node, old) : std::nullopt;
     if (policy == nullptr && !dtype) return value;
@@ -359,19 +544,21 @@ ValueId Numerics::node_result(const Node &node, size_t index, ValueId value) {
 void Numerics::note(NumericsDecision decision, const PolicyRule *row) {
     if (decisions_ == nullptr) return;
     if (row != nullptr) decision.row = row->location;
+    decision.computes = row != nullptr && row->compute;
     decisions_->sites.push_back(std::move(decision));
 }
 
 void Numerics::note_operand(const Node &node, size_t index, ValueId value, const PolicyRule &row) {
     const std::vector<OperandSpec> &operands = builder_.rulebook().rule(node.op, node.location).operands;
     const std::string use = node.op + "." + operands[std::min(index, operands.size() - 1)].name;
-    note({row.place, rewriter_.source().value_name(node.operands[index]), use, node.scope, {}, node.location, value}, &row);
+    note({PolicyRule::Place::operand, rewriter_.source().value_name(node.operands[index]), use, node.scope, {}, node.location, value},
+         &row);
 }
 
 void Numerics::note_matmul_operand(const Node &node, size_t index, ValueId value, const PolicyRule *row) {
-    if (decisions_ == nullptr || !matcher_.is_matmul(node)) return;
+    if (decisions_ == nullptr || !matcher_.is_matmul(in_flat(node))) return;
     const std::string &tensor = rewriter_.source().value_name(node.operands[index]);
-    const std::string why = row != nullptr ? conditions_of(*row) : matcher_.why_no_rule(node, index);
+    const std::string why = row != nullptr ? conditions_of(*row) : matcher_.why_no_rule(in_flat(node), index);
     decisions_->matmuls.back().operands.push_back(
         {tensor, row != nullptr ? row->location : Location(), why, row != nullptr && !row->acts(), value});
 }
@@ -396,7 +583,7 @@ void Numerics::note_replacement(const Node &node, ValueId result, const PolicyRu
 
 /// Records that a rule decided for a whole matmul. Without a replacement, rules for its operands come first.
 void Numerics::note_matmul(const Node &node, const PolicyRule &row, ValueId replacement) {
-    if (decisions_ == nullptr || !matcher_.is_matmul(node)) return;
+    if (decisions_ == nullptr || !matcher_.is_matmul(in_flat(node))) return;
     MatmulDecision &matmul = decisions_->matmuls.back();
     matmul.op = node.op;
     matmul.replacement = replacement;
@@ -468,7 +655,8 @@ void Numerics::place_result(const Result &result) {
     if (is_float(type.dtype)) {
         if (producers_[result.value] >= 0) builder_.stamp_like(source.nodes[producers_[result.value]]);
         const bool inout = result.argument >= 0;
-        const PolicyRule *rule = result.part == ArrayPart() ? matcher_.program_result(result) : nullptr;
+        const Result &flat = shared_.flat.program.results[size_t(&result - source.results.data())];
+        const PolicyRule *rule = result.part == ArrayPart() ? matcher_.program_result(flat) : nullptr;
         const ValueId previous = inout ? rewriter_(source.arguments[result.argument].value) : -1;
         if (rule != nullptr) fresh.value = insert({result.value, fresh.value}, inout ? for_state(*rule) : *rule, previous);
         const Argument *argument = inout ? &rewriter_.result().arguments[result.argument] : nullptr;
@@ -540,7 +728,7 @@ ValueId Numerics::insert_once(const std::string &op, const std::vector<ValueId> 
     const std::string name = label == labels_.end() ? rewriter_.result().value_name(operands[0]) : label->second;
     const std::string word = op == "convert_element_type" ? attributes.at("dtype").word : op;
     Attributes complete = attributes;
-    if (takes_key(builder_.rulebook().rule(op, {}))) complete["stream"] = ++streams_;
+    if (takes_key(builder_.rulebook().rule(op, {}))) complete["stream"] = ++shared_.streams;
     entry->second = builder_.add_one(op, operands, std::move(complete), name + "." + word);
     labels_[entry->second] = name;
     rewriter_.result().values[entry->second].part.of = name;
@@ -573,7 +761,8 @@ Program assign_numerics(const Program &program, const Rulebook &rulebook, const 
     std::set<std::string> named;
     for (const PolicyRule &rule : policy.rules) named.insert(rule.ops.begin(), rule.ops.end());
     const Program parts = expand_to(program, rulebook, named);
-    Program made = Numerics(parts, rulebook, policy, decisions).run();
+    Shared shared(parts, rulebook, policy);
+    Program made = Numerics(parts, shared, shared.flat.nodes, decisions).run();
     if (decisions != nullptr) complete(*decisions, made, rulebook);
     return made;
 }

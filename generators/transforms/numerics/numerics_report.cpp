@@ -1,5 +1,6 @@
 #include "transforms/numerics/numerics_report.h"
 #include "expr/base_operators.h"
+#include "ir/regions.h"
 #include "transforms/analysis/costs.h"
 #include "transforms/analysis/operators.h"
 #include "transforms/analysis/passes.h"
@@ -171,9 +172,9 @@ bool may_saturate(const NumericsDecision &decision, const Node *maker) {
 /// Counts the values that the policy may saturate and on which an is_finite of the program depends.
 size_t count_saturating(const Program &made, const std::vector<NumericsDecision> &decisions) {
     std::vector<bool> is_tested(made.values.size());
-    for (auto node = made.nodes.rbegin(); node != made.nodes.rend(); ++node)
-        if (node->op == "is_finite" || std::ranges::any_of(node->results, [&](ValueId result) { return is_tested[result]; }))
-            for (const ValueId operand : node->operands) is_tested[operand] = true;
+    for (const Node &node : made.nodes)
+        if (node.op == "is_finite") is_tested[node.operands[0]] = true;
+    mark_sources(made, is_tested);
     const std::vector<int> makers = producers(made);
     std::set<ValueId> values;
     for (const NumericsDecision &decision : decisions) {
@@ -219,7 +220,7 @@ StoredForms::StoredForms(const Program &made, const Rulebook &rulebook)
         if (argument.scaled) scales_[argument.value] = {Kind::argument};
     const std::vector<bool> is_constant = constants(made);
     for (const Node &node : made.nodes) {
-        if (node.op == "stop_scaling") continue;
+        if (node.op == "stop_scaling" || !node.regions.empty()) continue;
         if (node.op == "row_codes") scales_[node.results[0]] = rows;
         if (node.op == "block_codes") {
             const Type &scales = made.type(node.operands[1]);
@@ -242,6 +243,18 @@ ValueId StoredForms::stored(ValueId value) const {
         value = node.operands[0];
     }
     return value;
+}
+
+std::vector<NumericsDecision> PolicyDecisions::all_sites() const {
+    std::vector<NumericsDecision> all = sites;
+    for (const PolicyDecisions &region : regions) std::ranges::copy(region.all_sites(), std::back_inserter(all));
+    return all;
+}
+
+std::vector<MatmulDecision> PolicyDecisions::all_matmuls() const {
+    std::vector<MatmulDecision> all = matmuls;
+    for (const PolicyDecisions &region : regions) std::ranges::copy(region.all_matmuls(), std::back_inserter(all));
+    return all;
 }
 
 std::optional<Location> MatmulDecision::keeping_row() const {
@@ -325,27 +338,39 @@ ProductFormats product_formats(const Program &made, const Rulebook &rulebook, co
     formats.own_conversions = count_unsafe(decisions.sites, false, 1);
     formats.saturating = count_saturating(made, decisions.sites);
     formats.policy_states = std::ranges::count(decisions.sites, state_of_policy, &NumericsDecision::use);
+    auto inner = decisions.regions.begin();
+    for (const Node &node : made.nodes)
+        for (const Region &region : node.regions) {
+            ProductFormats of_region = product_formats(open_region(region, made), rulebook, *inner++);
+            of_region.states.clear(); // carries are no state of the program
+            formats.add(of_region);
+        }
     return formats;
 }
 
 std::map<Dtype, double> bytes_written(const Program &fused) {
     const NominalSizes sizes(fused);
     std::map<Dtype, double> bytes;
-    for (const Node &node : fused.nodes)
-        for (const ValueId result : node.results)
-            if (is_float(fused.type(result).dtype)) bytes[fused.type(result).dtype] += sizes.bytes(fused.type(result));
+    visit_programs(fused, [&](const Program &program) {
+        for (const Node &node : program.nodes)
+            for (const ValueId result : node.results)
+                if (node.regions.empty() && is_float(program.type(result).dtype))
+                    bytes[program.type(result).dtype] += sizes.bytes(program.type(result));
+    });
     return bytes;
 }
 
 std::vector<std::pair<std::string, double>> wide_intermediates(const Program &fused) {
     const NominalSizes sizes(fused);
-    std::set<ValueId> results;
-    for (const Result &result : fused.results) results.insert(result.value);
     std::vector<std::pair<std::string, double>> wide;
-    for (const Node &node : fused.nodes)
-        for (const ValueId value : node.results)
-            if (fused.type(value).dtype == Dtype::f32 && !fused.type(value).shape.empty() && !results.contains(value))
-                wide.emplace_back(fused.value_name(value), sizes.bytes(fused.type(value)));
+    visit_programs(fused, [&](const Program &program) {
+        std::set<ValueId> results;
+        for (const Result &result : program.results) results.insert(result.value);
+        for (const Node &node : program.nodes)
+            for (const ValueId value : node.results)
+                if (program.type(value).dtype == Dtype::f32 && !program.type(value).shape.empty() && !results.contains(value))
+                    wide.emplace_back(program.value_name(value), sizes.bytes(program.type(value)));
+    });
     std::ranges::stable_sort(wide, [](const auto &a, const auto &b) { return a.second > b.second; });
     return wide;
 }

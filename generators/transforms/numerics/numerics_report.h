@@ -46,6 +46,8 @@ struct NumericsDecision {
     ScaleOrigin scale = {};
     int operand = -1; ///< set for a node that the policy replaced. Until complete() finds the operand, `value` is the node's result.
 
+    bool computes = false; ///< `row` is a rule with `compute`
+
     bool is_policys() const { return row.line != 0; }
     /// True for a conversion to f16 or 8 bits without a scale: small values become zero. Large ones become infinite, or the largest number
     /// of the format.
@@ -83,6 +85,11 @@ struct MatmulDecision {
 struct PolicyDecisions {
     std::vector<NumericsDecision> sites;
     std::vector<MatmulDecision> matmuls;
+    std::vector<PolicyDecisions> regions; ///< of the nodes that own programs, in order; their values are those regions'
+
+    /// Returns the decisions of the program and of its regions.
+    std::vector<NumericsDecision> all_sites() const;
+    std::vector<MatmulDecision> all_matmuls() const;
 };
 
 /// Fills in how the values of all decisions are stored in the rewritten program, and their scales.

@@ -1,5 +1,6 @@
 #include "transforms/numerics/policy_match.h"
 #include "rulebook/check_policy.h"
+#include "transforms/numerics/model_values.h"
 #include "transforms/numerics/policy_misses.h"
 #include <algorithm>
 
@@ -68,9 +69,18 @@ bool glob_matches(std::string_view glob, std::string_view name) {
     return ends.at_end();
 }
 
+size_t matched_depth(std::string_view glob, std::string_view scope) {
+    if (glob.empty()) return 0;
+    size_t depth = 1;
+    for (size_t end = scope.find('/'); end != std::string_view::npos; end = scope.find('/', end + 1), depth++)
+        if (glob_matches(glob, scope.substr(0, end))) return depth;
+    return depth;
+}
+
 PolicyMatcher::PolicyMatcher(const Policy &policy, const Rulebook &rulebook, const Program &program)
     : policy_(policy), rulebook_(rulebook), program_(program), roles_(program, rulebook), layers_(program, roles_),
-      producers_(producers(program)), counts_(policy.rules.size()) {
+      producers_(producers(program)), optimizer_states_(optimizer_states(program, roles_)), of_model_(model_values(program)),
+      counts_(policy.rules.size()) {
     check_policy(policy, rulebook);
 }
 
@@ -87,28 +97,42 @@ const PolicyRule *PolicyMatcher::first_match(const PolicyPlace &place) const {
     return found == policy_.rules.end() ? nullptr : &*found;
 }
 
+/// Returns the place of the rule that decides among rules that match, in the order of the policy.
+size_t PolicyMatcher::deciding(const std::vector<size_t> &matching, const PolicyPlace &place) const {
+    const auto rule = [&](size_t i) -> const PolicyRule & { return policy_.rules[i]; };
+    if (!rule(matching[0]).compute) return matching[0];
+    size_t best = matching[0];
+    const auto depth = [&](size_t i) { return rule(i).scope.empty() ? SIZE_MAX : matched_depth(rule(i).scope, place.scope); };
+    for (const size_t i : matching)
+        if (rule(i).compute && depth(i) < depth(best)) best = i;
+    return best;
+}
+
 const PolicyRule *PolicyMatcher::decide(PolicyPlace place, ValueId value) {
     if (!is_float(program_.type(value).dtype)) return nullptr;
     place = with_array(std::move(place), value);
-    const PolicyRule *first = nullptr;
+    std::vector<size_t> matching;
     bool is_asked_about = false;
     for (size_t i = 0; i < policy_.rules.size(); i++) {
         const PolicyRule &row = policy_.rules[i];
         is_asked_about |= row.place == place.place || row.place == Place::keep;
-        if (!row_matches(row, place)) continue;
+        if (row_matches(row, place)) matching.push_back(i);
+    }
+    const std::optional<size_t> first = matching.empty() ? std::nullopt : std::optional(deciding(matching, place));
+    for (const size_t i : matching) {
         counts_[i].matched++;
-        counts_[i].decided += first == nullptr;
-        if (first != nullptr) counts_[i].before.insert(first->location.line);
-        if (first == nullptr) first = &row;
+        counts_[i].decided += i == *first;
+        if (i != *first) counts_[i].before.insert(policy_.rules[*first].location.line);
     }
     if (is_asked_about) places_.push_back(std::move(place));
-    return first;
+    return first ? &policy_.rules[*first] : nullptr;
 }
 
 const PolicyRule *PolicyMatcher::argument(const Argument &argument) {
     PolicyPlace place{Place::argument, {"input"}, program_.value_name(argument.value)};
     if (argument.inout) place.roles = {"inout", "state"};
     if (roles_.is_weight(argument.value)) place.roles.push_back("weight");
+    if (optimizer_states_.contains(argument.value)) place.roles.push_back("optimizer_state");
     return decide(std::move(place), argument.value);
 }
 
@@ -124,6 +148,7 @@ PolicyPlace PolicyMatcher::of_node(const Node &node, Place place) const {
     PolicyPlace made{place, {}, "", node.op, node.scope};
     if (const LayerFacts *facts = layers_.find(node)) made.layer = *facts;
     for (const ValueId argument : roles_.multiplied(node)) made.arguments.push_back(program_.value_name(argument));
+    made.is_update = !of_model_.contains(node.results[0]);
     return made;
 }
 
@@ -180,6 +205,7 @@ const PolicyRule *PolicyMatcher::program_result(const Result &result) {
     const bool inout = result.argument >= 0;
     if (inout) place.roles = {"inout", "state"};
     if (inout && roles_.is_weight(program_.arguments[result.argument].value)) place.roles.push_back("weight");
+    if (inout && optimizer_states_.contains(program_.arguments[result.argument].value)) place.roles.push_back("optimizer_state");
     return decide(std::move(place), result.value);
 }
 

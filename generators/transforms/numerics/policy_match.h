@@ -19,7 +19,12 @@ struct PolicyPlace {
     LayerFacts layer = {};               ///< of the matmul; for another site, `arrays` is the shape of the array alone
     std::vector<std::vector<std::string>> operands = {}; ///< for a node: the roles of each operand
     std::vector<std::string> arguments = {}; ///< for a node of a matmul: the arguments that it multiplies, or whose gradient it computes
+    bool is_update = false; ///< the node is neither a part of the model nor of a gradient (model_values): rules with `compute` do not match
 };
+
+/// Returns how many segments of a scope the glob needs: 1 for "**/amp_stop/**" at "amp_stop/mlp", 2 at "mlp/amp_stop". Returns 0 for an
+/// empty glob. The glob must match the scope.
+size_t matched_depth(std::string_view glob, std::string_view scope);
 
 /// Returns the conditions of a rule except its operators: "operand: primal, layer: first".
 std::string conditions_of(const PolicyRule &row);
@@ -35,6 +40,8 @@ public:
     /// belong to the program.
     const PolicyRule *argument(const Argument &argument);
     const PolicyRule *operand(const Node &node, size_t index);
+    /// For a node, the rules with `compute` have an order of their own, as in jaxamp: first the one whose scope is the outermost scope of
+    /// the node, then the first one without a scope.
     const PolicyRule *node(const Node &node);
     const PolicyRule *node_result(const Node &node, size_t index);
     const PolicyRule *program_result(const Result &result);
@@ -58,6 +65,7 @@ private:
         std::set<int> before; ///< lines of the rules that decided instead
     };
     const PolicyRule *decide(PolicyPlace place, ValueId value);
+    size_t deciding(const std::vector<size_t> &matching, const PolicyPlace &place) const;
     const PolicyRule *first_match(const PolicyPlace &place) const;
     PolicyPlace of_node(const Node &node, PolicyRule::Place place) const;
     PolicyPlace of_operand(const Node &node, size_t index) const;
@@ -71,8 +79,10 @@ private:
     const PolicyRoles roles_;
     const PolicyLayers layers_;
     const std::vector<int> producers_;
-    std::vector<Count> counts_;       ///< by rule
-    std::vector<PolicyPlace> places_; ///< all sites that were asked about
+    const std::set<ValueId> optimizer_states_;
+    const std::set<ValueId> of_model_; ///< results of the nodes of the model and of its gradients
+    std::vector<Count> counts_;        ///< by rule
+    std::vector<PolicyPlace> places_;  ///< all sites that were asked about
 };
 
 } // namespace scalide

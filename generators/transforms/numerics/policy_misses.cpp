@@ -75,6 +75,9 @@ bool contracted_matches(const PolicyRule &row, const PolicyPlace &place) {
     return !row.contracted_below || (terms && terms->is_static() && terms->value() < *row.contracted_below);
 }
 
+/// `compute` does not reach updates of parameters and of other state.
+bool model_matches(const PolicyRule &row, const PolicyPlace &place) { return !row.compute || !place.is_update; }
+
 /// The field of a row that chooses a place, what the message calls it, and the title of the names that the program has there.
 struct PlaceWords {
     std::string field, noun, title;
@@ -91,14 +94,14 @@ const PlaceWords &words_of(Place place) {
 }
 
 /// One condition of a rule: the check, and its texts for the message.
-struct Condition {
+struct PlaceCondition {
     bool (*holds)(const PolicyRule &, const PolicyPlace &);
     std::string field, noun, text; ///< empty text: the row does not have this condition
     std::string title = {};        ///< of the names that the program has
     std::set<std::string> names = {};
 };
 
-std::string text_of(const Condition &condition) { return condition.field + ": " + condition.text; }
+std::string text_of(const PlaceCondition &condition) { return condition.field + ": " + condition.text; }
 
 std::string number_text(const std::optional<int64_t> &number) { return number ? std::to_string(*number) : ""; }
 
@@ -109,7 +112,7 @@ std::string dtypes_text(const std::vector<Dtype> &dtypes) {
 }
 
 /// Returns all conditions that a rule can have. The first three have names.
-std::vector<Condition> all_conditions(const PolicyRule &row) {
+std::vector<PlaceCondition> all_conditions(const PolicyRule &row) {
     const auto &[field, noun, title] = words_of(row.place);
     const std::string which = row.place == Place::node ? joined(row.operands, " x ") : row.which;
     return {{which_matches, field, noun, which, title},
@@ -120,11 +123,12 @@ std::vector<Condition> all_conditions(const PolicyRule &row) {
             {size_matches, "size_below", "float array with a static size below", number_text(row.size_below)},
             {multiple_matches, "not_multiple_of", "matmul whose weight has rows or columns that are not a multiple of",
              number_text(row.not_multiple_of)},
-            {contracted_matches, "contracted_below", "matmul with a static contracted extent below", number_text(row.contracted_below)}};
+            {contracted_matches, "contracted_below", "matmul with a static contracted extent below", number_text(row.contracted_below)},
+            {model_matches, "compute", "operator outside of updates of state", row.compute ? "in the model or its gradient" : ""}};
 }
 
-std::vector<Condition> conditions_at(const PolicyRule &row, const std::vector<const PolicyPlace *> &places) {
-    std::vector<Condition> conditions = all_conditions(row);
+std::vector<PlaceCondition> conditions_at(const PolicyRule &row, const std::vector<const PolicyPlace *> &places) {
+    std::vector<PlaceCondition> conditions = all_conditions(row);
     for (const PolicyPlace *place : places) {
         const bool is_named = row.place != Place::keep || is_argument(*place);
         if (is_named || !place->scope.empty()) conditions[0].names.insert(is_named ? place->name : place->scope);
@@ -153,7 +157,7 @@ std::vector<std::string> parts_of(const std::set<std::string> &names) {
     return {parts.begin(), parts.end()};
 }
 
-std::string way_out(const Condition &condition) {
+std::string way_out(const PlaceCondition &condition) {
     const std::string near = nearest(letters_of(condition.text), parts_of(condition.names));
     std::string text = near.empty() || near == condition.text ? "" : "Did you mean '" + near + "'? ";
     std::vector<std::string> names(condition.names.begin(), condition.names.end());
@@ -168,20 +172,20 @@ std::string way_out(const Condition &condition) {
 bool row_matches(const PolicyRule &row, const PolicyPlace &place) {
     return (row.place == place.place || row.place == Place::keep) && which_matches(row, place) && op_matches(row, place) &&
            scope_matches(row, place) && layer_matches(row, place) && dtype_matches(row, place) && size_matches(row, place) &&
-           multiple_matches(row, place) && contracted_matches(row, place);
+           multiple_matches(row, place) && contracted_matches(row, place) && model_matches(row, place);
 }
 
 std::string conditions_of(const PolicyRule &row) {
     std::vector<std::string> texts;
-    for (const Condition &condition : all_conditions(row))
-        if (!condition.text.empty() && condition.field != "op") texts.push_back(text_of(condition));
+    for (const PlaceCondition &condition : all_conditions(row))
+        if (!condition.text.empty() && condition.field != "op" && condition.field != "compute") texts.push_back(text_of(condition));
     return joined(texts);
 }
 
 std::string missing_condition(const PolicyRule &row, const PolicyPlace &place) {
     std::vector<std::string> missing;
     if (row.place == place.place && op_matches(row, place))
-        for (const Condition &condition : all_conditions(row))
+        for (const PlaceCondition &condition : all_conditions(row))
             if (!condition.holds(row, place)) missing.push_back(text_of(condition));
     return missing.size() == 1 ? missing[0] : "";
 }
@@ -192,7 +196,7 @@ Message describe_miss(const PolicyRule &row, const std::vector<PolicyPlace> &all
         if (place.place == row.place || row.place == Place::keep) places.push_back(&place);
     const std::string matches_nothing = "this rule matches nothing: ";
     std::vector<std::string> fields;
-    for (const Condition &condition : conditions_at(row, places)) {
+    for (const PlaceCondition &condition : conditions_at(row, places)) {
         if (condition.text.empty()) continue;
         fields.push_back(condition.field);
         const bool holds = std::ranges::any_of(places, [&](const PolicyPlace *place) { return condition.holds(row, *place); });

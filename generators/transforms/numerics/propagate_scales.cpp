@@ -1,4 +1,5 @@
 #include "expr/base_operators.h"
+#include "ir/regions.h"
 #include "ir/rewrite.h"
 #include "rulebook/check_rule.h"
 #include "transforms/analysis/operators.h"
@@ -39,6 +40,7 @@ private:
     void place_arguments(ScaledValues &values);
     void place_nodes(const Program &program, ScaledValues &values);
     void copy(const Program &program, const Node &node, ScaledValues &values);
+    void copy_regions(const Program &program, const Node &node, ScaledValues &values);
     bool multiplies(const Rule &rule);
     void copy_product(const Program &program, const Node &node, ScaledValues &values);
     void place_scaled(const Program &program, const Node &node, ScaledValues &values);
@@ -104,7 +106,9 @@ void Propagation::place_arguments(ScaledValues &values) {
 void Propagation::place_nodes(const Program &program, ScaledValues &values) {
     for (const Node &node : program.nodes) {
         builder_.stamp_like(node);
-        if (is_scaled_node(node, values)) {
+        if (!node.regions.empty()) {
+            copy_regions(program, node, values);
+        } else if (is_scaled_node(node, values)) {
             place_scaled(program, node, values);
         } else {
             copy(program, node, values);
@@ -138,6 +142,19 @@ void Propagation::copy(const Program &program, const Node &node, ScaledValues &v
     const ValueId data = builder_.add_one(node.op, {from.data}, node.attributes, result.name + ".data");
     result_.values[data].part = {ArrayPart::Kind::data, result.part.array(result.name)};
     parts_[made] = {made, data, from.scale};
+}
+
+/// Arrays enter and leave regions as ordinary numbers.
+void Propagation::copy_regions(const Program &program, const Node &node, ScaledValues &values) {
+    Node fresh = node;
+    for (ValueId &operand : fresh.operands) operand = full(values[operand]);
+    rewrite_regions(fresh, program, [&](const Program &region) { return propagate_scales(region, builder_.rulebook(), settings_); });
+    for (ValueId &result : fresh.results) {
+        const ValueId value = add_value(result_, program.value_name(result), program.type(result), program.values[result].part);
+        values[result].value = value;
+        result = value;
+    }
+    result_.nodes.push_back(std::move(fresh));
 }
 
 /// True for composites that consist of matmuls. These read operands as they are stored, so the composite is expanded here.

@@ -1,4 +1,5 @@
 #include "expr/base_operators.h"
+#include "ir/regions.h"
 #include "ir/rewrite.h"
 #include "rulebook/builder.h"
 #include "transforms/analysis/operators.h"
@@ -8,6 +9,7 @@
 #include "transforms/simplify/movement_chains.h"
 #include "transforms/simplify/narrow_choices.h"
 #include "transforms/simplify/rewrite_rules.h"
+#include "transforms/simplify/simplify_regions.h"
 #include "transforms/simplify/trivial_sums.h"
 #include "transforms/simplify/turned_products.h"
 #include <algorithm>
@@ -37,6 +39,7 @@ public:
 private:
     std::vector<ValueId> place(Node node, const std::vector<Value> &results);
     std::vector<ValueId> place_once(Node node, const std::vector<Value> &results);
+    std::vector<ValueId> append(Node node, const std::vector<Value> &results);
     std::optional<ValueId> simpler(const Node &node, const Type &type);
     std::optional<ValueId> fold(const Node &node, const Type &type);
     std::optional<ValueId> hoist(const Node &node, const Type &type);
@@ -73,6 +76,7 @@ Program Simplifier::run() {
 }
 
 std::vector<ValueId> Simplifier::place(Node node, const std::vector<Value> &results) {
+    if (!node.regions.empty()) return append(std::move(node), results);
     if (makes_nothing(node, results)) {
         std::vector<ValueId> none;
         for (const Value &result : results) none.push_back(splat(0, result.type));
@@ -91,11 +95,14 @@ std::vector<ValueId> Simplifier::place_once(Node node, const std::vector<Value> 
     for (const ValueId operand : node.operands) key += " " + std::to_string(operand);
     for (const Value &result : results) key += " " + to_string(result.type);
     const auto found = placed_.find(key);
-    if (found != placed_.end()) return found->second;
+    return found != placed_.end() ? found->second : placed_[key] = append(std::move(node), results);
+}
+
+std::vector<ValueId> Simplifier::append(Node node, const std::vector<Value> &results) {
     node.results.clear();
     for (const Value &result : results) node.results.push_back(add_value(rewriter_.result(), result.name, result.type, result.part));
-    rewriter_.result().nodes.push_back(node);
-    return placed_[key] = node.results;
+    rewriter_.result().nodes.push_back(std::move(node));
+    return rewriter_.result().nodes.back().results;
 }
 
 std::optional<ValueId> Simplifier::simpler(const Node &node, const Type &type) {
@@ -172,8 +179,10 @@ ValueId Simplifier::spread(ValueId scalar, const Extents &shape) {
 } // namespace
 
 Program simplify(const Program &program, const Rulebook &rulebook) {
-    const Program prepared = remove_trivial_sums(turn_products(program), rulebook);
-    return Simplifier(prepared, rulebook).run();
+    Program made = simplify_regions(program, rulebook);
+    for (Node &node : made.nodes) rewrite_regions(node, made, [&](const Program &region) { return simplify(region, rulebook); });
+    made = simplify_regions(std::move(made), rulebook);
+    return Simplifier(remove_trivial_sums(turn_products(made), rulebook), rulebook).run();
 }
 
 } // namespace scalide

@@ -14,7 +14,8 @@ std::string say(const std::string &subject, const std::string &requirement, cons
 std::string why_calls(const Program &program) {
     if (!program.programs.empty()) return say(program.name + ".programs", "must be empty", program.programs[0].name);
     const auto call = std::ranges::find_if(program.nodes, [](const Node &node) { return find_call_kind(node.op) != nullptr; });
-    return call == program.nodes.end() ? "" : say(call->op + ".program", "must be inlined", "a call");
+    if (call != program.nodes.end()) return say(call->op + ".program", "must be inlined", "a call");
+    return "";
 }
 
 std::string why_scaled(const Program &program) {
@@ -27,8 +28,11 @@ std::string why_scaled(const Program &program) {
 }
 
 std::string why_no_kernels(const Program &program) {
-    for (const Node &node : program.nodes)
-        if (node.op != "call") return say(node.op + ".op", "must be a call of a kernel", node.op);
+    for (const Node &node : program.nodes) {
+        if (node.op != "call" && node.regions.empty()) return say(node.op + ".op", "must be a call of a kernel", node.op);
+        for (const Region &region : node.regions)
+            if (const std::string why = why_no_kernels(*region); !why.empty()) return why;
+    }
     for (const Program &kernel : program.programs)
         if (const std::string why = why_illegal(kernel); !why.empty()) return kernel.name + ": " + why;
     return "";
@@ -36,18 +40,22 @@ std::string why_no_kernels(const Program &program) {
 
 template<typename Why>
 std::string first_of(const Program &program, const Why &why_not) {
-    for (const Node &node : program.nodes)
-        if (const std::string why = why_not(node); !why.empty()) return why;
+    for (const Node &node : program.nodes) {
+        for (const Region &region : node.regions)
+            if (const std::string why = first_of(*region, why_not); !why.empty()) return why;
+        if (const std::string why = node.regions.empty() ? why_not(program, node) : ""; !why.empty()) return why;
+    }
     return "";
 }
 
 std::string why_broken(Invariant invariant, const Program &program, const Rulebook &rulebook) {
     switch (invariant) {
-    case Invariant::typed: return first_of(program, [&](const Node &node) { return why_not_typed(program, node, rulebook); });
+    case Invariant::typed:
+        return first_of(program, [&](const Program &owner, const Node &node) { return why_not_typed(owner, node, rulebook); });
     case Invariant::no_calls: return why_calls(program);
-    case Invariant::wide: return first_of(program, [&](const Node &node) { return why_not_wide(program, node); });
+    case Invariant::wide: return first_of(program, why_not_wide);
     case Invariant::no_scaled: return why_scaled(program);
-    case Invariant::base: return first_of(program, [&](const Node &node) { return why_not_base(program, node); });
+    case Invariant::base: return first_of(program, why_not_base);
     case Invariant::kernels: return why_no_kernels(program);
     }
     return "";

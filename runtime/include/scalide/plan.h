@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /* The version of this file and of the calling convention of kernels. The runtime rejects programs with another version. */
-#define SCALIDE_PLAN_VERSION 15u
+#define SCALIDE_PLAN_VERSION 16u
 
 /* The maximum number of symbols in a term. */
 #define SCALIDE_TERM_SYMBOLS 4
@@ -147,6 +147,55 @@ typedef struct {
     int64_t value[SCALIDE_TERM_SYMBOLS];
 } scalide_variant;
 
+/* The kinds of blocks. */
+typedef enum {
+    SCALIDE_BLOCK_LOOP = 0,  /* the number of steps is known before the first one */
+    SCALIDE_BLOCK_WHILE = 1, /* a condition is computed before each step of the loop */
+    SCALIDE_BLOCK_SWITCH = 2 /* one of several branches runs */
+} scalide_block_kind;
+
+/* An array that each step of a loop reads or writes as `buffer`: one element of the first axis of buffer `of`. `buffer` has storage ARENA,
+ * or SCALAR if it has rank 0, with the dtype and the other extents of `of`. A step uses the memory of `of` itself if it is aligned for the
+ * kernels, and the memory of `buffer` and a copy if not. */
+typedef struct {
+    int32_t buffer, of;
+    int32_t is_written; /* 1: the steps write the row; 0: they only read it */
+} scalide_row;
+
+/* An array that a loop carries: a step reads it as `before` and writes it as `after`. The first step reads `init`, and after the last step
+ * the array is in the memory of `after`, also if there are no steps. `before` has storage ARENA or SCALAR and is the spare memory with
+ * which the steps alternate. All three have the same dtype and shape. If `before` is `after`, the steps update it in place. */
+typedef struct {
+    int32_t init, before, after;
+} scalide_carry;
+
+/* A block: steps that run several times (a loop), or of which only some run (a switch). Members without a meaning for the kind are 0, -1
+ * or NULL. The memory of rows, carries and results must be in use over the whole block. */
+typedef struct {
+    const char *name;             /* operator and first result, such as "scan h" */
+    const char *location;         /* its line in the source program, such as "net.scl:4"; NULL: not known */
+    int32_t kind;                 /* scalide_block_kind */
+    int32_t parent;               /* index of the block around it, which is smaller than its own; -1: none */
+    int32_t first_step, end_step; /* its steps are first_step <= step < end_step, a part of the steps of the parent. There may be none */
+    const scalide_extent *length; /* LOOP: the number of elements of the rows, and of the steps. NULL: no limit; there is a condition and
+                                     there are no rows */
+    int32_t condition;            /* a scalar buffer. LOOP: i32, there are min(max(condition, 0), length) steps; -1: `length` steps. The
+                                     other elements of rows that steps write are 0. WHILE: bool; a step follows if it is true. SWITCH: i32,
+                                     the index of the branch, clamped to [0, branch_count) */
+    int32_t step;                 /* LOOP: i32 scalar buffer, with storage ARENA or SCALAR, that is set to the number of the element before
+                                     each step; -1: none */
+    int32_t reverse;              /* LOOP: 1: the first step has the last element that is used */
+    int64_t most_steps;           /* WHILE: a run fails before step most_steps + 1; 0: no limit */
+    int32_t test_end;             /* WHILE: steps before test_end compute the condition from `before`, the others are the body */
+    const int32_t *branch_ends;   /* SWITCH: branch i ends before step branch_ends[i], where branch i + 1 begins. The last is end_step */
+    int32_t branch_count;
+    int32_t row_count, carry_count, result_count;
+    const scalide_row *rows;
+    const scalide_carry *carries;
+    const int32_t *results; /* buffers that are complete at the end of the block: written rows' arrays, carries, and what branches
+                               compute. A trace shows them then */
+} scalide_block;
+
 /* A program. */
 struct scalide_program {
     uint32_t plan_version; /* SCALIDE_PLAN_VERSION of the tool that built it */
@@ -172,6 +221,8 @@ struct scalide_program {
     uint64_t signature; /* hash of the names, roles, dtypes and shapes of the arguments, in order. The generated header has the same number,
                            see scalide_check_signature */
     int32_t require_libraries; /* 1: scalide_bind fails if a library refuses a matmul of a step */
+    int32_t block_count;
+    const scalide_block *blocks; /* in the order of first_step; a block stands before the blocks in it */
 };
 
 #ifdef __cplusplus

@@ -71,6 +71,10 @@ const scalide_skipped_tensor *scalide_safetensors_skipped(const scalide_safetens
 /* Returns the value of a key of the metadata (`__metadata__`), or NULL if the key does not exist. The string lives until the file is
  * closed. */
 const char *scalide_safetensors_metadata(const scalide_safetensors *file, const char *key);
+/* Returns the number of entries of the metadata. */
+size_t scalide_safetensors_metadata_count(const scalide_safetensors *file);
+/* Returns entry `index` of the metadata, in the order of the file. Returns NULL if there is no such entry. */
+const scalide_metadata *scalide_safetensors_metadata_entry(const scalide_safetensors *file, size_t index);
 
 /* What to write. Names, keys and values are UTF-8. */
 typedef struct {

@@ -81,6 +81,8 @@ typedef enum {
     SCALIDE_DEVICE_FAILED, /* the driver reported an error, or a kernel failed on the device */
     SCALIDE_UNSUPPORTED,   /* the device, or the file, does not support this request */
     SCALIDE_BUSY,          /* another thread uses the context; there is no message */
+    SCALIDE_INTERRUPTED,   /* scalide_interrupt or the poll of the context stopped a run in a loop */
+    SCALIDE_STEP_LIMIT,    /* a `while` of the program did not end after its max_steps steps */
     SCALIDE_STATUS_COUNT
 } scalide_status;
 
@@ -99,8 +101,8 @@ const char *scalide_status_string(scalide_status status);
  * both directions. scalide_binding_copied_bytes reports the copies, and so does the log. Elements between the elements of a view are never
  * written.
  *
- * Alignment of `data`: at least the size of one element; 64 bytes are faster. For a dense inout argument with axes: 64 bytes. On a device,
- * for a dense array with axes: 16 bytes. */
+ * Alignment of `data`: at least the size of one element; 64 bytes are faster. For a dense inout argument with axes, and for an output that
+ * a loop updates in place: 64 bytes. On a device, for a dense array with axes: 16 bytes. */
 typedef struct {
     void *data;
     float *scale; /* the array is data * scale, with scale >= 0 (0: the array is 0); NULL: a plain array */
@@ -274,13 +276,23 @@ scalide_status scalide_set_arguments(scalide_binding *binding, const scalide_arr
  * stays. SCALIDE_DEVICE_FAILED: the binding cannot run again. */
 scalide_status scalide_set_arena(scalide_binding *binding, void *memory, size_t bytes);
 /* Runs the program once. It makes no checks. It allocates memory only if the scratch memory is too small, in the first run.
- * On a device it only starts the steps: wait with scalide_synchronise, or with the stream that you passed.
- * Errors: SCALIDE_KERNEL_FAILED, SCALIDE_OUT_OF_MEMORY, SCALIDE_DEVICE_FAILED. After an error, each later run of this binding returns it.
- */
+ * On a device it only starts the steps: wait with scalide_synchronise, or with the stream that you passed. Where a condition of the program
+ * decides which steps run, it waits for the condition.
+ * Errors: SCALIDE_KERNEL_FAILED, SCALIDE_OUT_OF_MEMORY, SCALIDE_DEVICE_FAILED. After one of these, each later run of this binding returns
+ * it. SCALIDE_INTERRUPTED, SCALIDE_STEP_LIMIT: the binding can run again. The content of its outputs and inouts is then not known. */
 scalide_status scalide_run(scalide_binding *binding);
-/* Records the steps of the binding as a CUDA graph. Later runs are one launch of the graph.
- * Errors: SCALIDE_UNSUPPORTED (the device has no graphs), SCALIDE_DEVICE_FAILED, SCALIDE_OUT_OF_MEMORY. After SCALIDE_UNSUPPORTED, the
- * binding still runs without a graph. */
+/* Stops the run in progress of the context, or the next run if there is none, before the next step of a loop. A program without loops
+ * cannot be stopped. The run returns SCALIDE_INTERRUPTED. Any thread and any signal handler may call it at any time. */
+void scalide_interrupt(scalide_context *context);
+/* Sets a function that stops runs. Loops of programs call it before a step, at most every 10 ms, in the thread of the run and in the float
+ * environment of programs. If it returns another number than 0, the run returns SCALIDE_INTERRUPTED. It must not call functions for this
+ * context. `poll` = NULL: none, as in a new context. Errors: none but SCALIDE_INVALID_ARGUMENT without a context. */
+scalide_status scalide_set_poll(scalide_context *context, int (*poll)(void *user), void *user);
+/* Records the steps of the binding as a CUDA graph. Later runs are one launch of the graph. It holds all steps of a loop, so that
+ * scalide_interrupt does not stop these runs.
+ * Errors: SCALIDE_UNSUPPORTED (the device has no graphs, data decide how many steps of a loop or which branch runs, or a run has more than
+ * 65,536 launches), SCALIDE_DEVICE_FAILED, SCALIDE_OUT_OF_MEMORY, SCALIDE_INTERRUPTED. After an error, the binding still runs without a
+ * graph. */
 scalide_status scalide_capture(scalide_binding *binding);
 /* What a buffer contains: a plain array, or one component of a scaled array (value = data * scale). */
 typedef enum { SCALIDE_WHOLE = 0, SCALIDE_DATA = 1, SCALIDE_SCALE = 2 } scalide_part;
@@ -291,8 +303,12 @@ typedef struct {
      * is the format) or a rescaled copy. */
     const char *tensor;
     int32_t part; /* scalide_part */
+    /* The steps of the loops around the buffer, the innermost first: "step 17 of scan h in step 2 of while x". Steps count from 0. It is
+     * cut after 255 bytes. NULL: it is in no loop. */
+    const char *loops;
 } scalide_traced;
-/* The callback of scalide_run_traced. It gets each buffer after the first step that writes it. `array.scale` is NULL. The memory is host
+/* The callback of scalide_run_traced. It gets each buffer after the first step that writes it. In a loop it gets the buffers in each step
+ * of the loop, and what the loop computes after the last one. `array.scale` is NULL. The memory is host
  * memory and is valid during the callback. The callback runs in the float environment of programs. `user` is the caller's pointer. */
 typedef void (*scalide_trace)(void *user, const scalide_traced *buffer, const scalide_array *array);
 /* Runs the program once and calls `trace` for intermediate values when they are computed. `user` is passed to the callback.
@@ -304,6 +320,7 @@ typedef struct {
     const char *buffer; /* name of the result in the plan ("h.data", "loss"). NULL: all results are finite */
     const char *kernel; /* name of the kernel that computed it */
     size_t step;        /* number of the step, as in scalide_describe_step */
+    const char *loops;  /* the steps of the loops around it, as in scalide_traced, until the next run of the binding. NULL: no loop */
 } scalide_non_finite;
 /* Runs the program once and writes the first result that is not finite to *first. Arguments and constants are not results, but a copy of an
  * argument is. On a device the function waits for each step and copies its results to the host. Errors: as scalide_run. */
@@ -311,8 +328,9 @@ scalide_status scalide_run_checked(scalide_binding *binding, scalide_non_finite 
 /* The cost of one step. */
 typedef struct {
     const char *name; /* name of the kernel, as in scalide_describe_step */
-    double seconds;   /* of the fastest run. On a CUDA GPU: between two events around the launches; OpenCL: with launch and wait */
-    uint64_t bytes;   /* size of the arrays that the step reads or writes, each counted once */
+    double seconds; /* of the fastest run, all calls in loops together. On a CUDA GPU: between two events around the launches; OpenCL: with
+                       launch and wait */
+    uint64_t bytes; /* size of the arrays that the step reads or writes, each counted once */
 } scalide_step_profile;
 /* Runs the program `runs` times and measures each step. `steps` has scalide_step_count entries. The runs update inouts, as all runs do.
  * Errors: SCALIDE_INVALID_ARGUMENT (runs < 1, a wrong count), and as scalide_run. */

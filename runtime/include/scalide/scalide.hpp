@@ -1,4 +1,4 @@
-// The C++ interface of the runtime: C++17, header only, over scalide.h and safetensors.h. It throws scalide::runtime::Error.
+// The C++ interface of the runtime: C++17, header only, over scalide.h, safetensors.h and metrics.h. It throws scalide::runtime::Error.
 //
 //     using namespace scalide::runtime;
 //     Context context;                                        // threads
@@ -16,6 +16,7 @@
 #ifndef SCALIDE_SCALIDE_HPP
 #define SCALIDE_SCALIDE_HPP
 
+#include "scalide/metrics.h"
 #include "scalide/safetensors.h"
 #include "scalide/scalide.h"
 #include <algorithm>
@@ -178,6 +179,8 @@ public:
     std::string device_name() const { return scalide_context_device_name(handle()); }
     /// Waits until all runs and copies are complete.
     void synchronise() const { check(scalide_synchronise(handle())); }
+    /// Stops the run in progress, or the next one, before a step of a loop. Any thread and any signal handler may call it.
+    void interrupt() const noexcept { scalide_interrupt(context_.get()); }
     /// Throws the message of the last failure unless the status is SCALIDE_OK. After SCALIDE_BUSY, the message belongs to another thread.
     void check(scalide_status status) const {
         if (status == SCALIDE_OK) return;
@@ -905,6 +908,55 @@ private:
     NamedArrays arrays_;
     Constants constants_;
     std::unique_ptr<scalide_binding, Destroy> binding_; ///< destroyed first
+};
+
+/// Writes the metrics of a training run to a folder: JSON lines, and scalars for TensorBoard. A thread writes the files, so that a step
+/// does not wait for the disk. The rules of metrics.h hold. It is move-only.
+class Metrics {
+public:
+    /// Creates the folder if necessary. `tensorboard`: also writes an event file. `queue_bytes`: memory for lines that are not yet in a
+    /// file; 0: 1 MiB.
+    explicit Metrics(const std::string &folder, bool tensorboard = false, uint64_t queue_bytes = 0) {
+        const scalide_metrics_options options = {sizeof(options), tensorboard ? 1 : 0, queue_bytes};
+        scalide_metrics *opened = nullptr;
+        check([&](char *message, size_t size) { return scalide_metrics_open(folder.c_str(), &options, &opened, message, size); });
+        metrics_.reset(opened);
+    }
+
+    /// Queues one line, such as write(12, {{"loss", 0.5}}). Throws if lines could not be written since the last call that threw; this line
+    /// is queued nevertheless. Throws, too, if the queue is full, so that this line is dropped.
+    void write(int64_t step, const std::vector<std::pair<std::string, double>> &values) {
+        std::vector<scalide_metric> metrics;
+        metrics.reserve(values.size());
+        for (const auto &value : values) metrics.push_back({value.first.c_str(), value.second});
+        check([&](char *message, size_t size) {
+            return scalide_metrics_write(metrics_.get(), step, metrics.data(), metrics.size(), message, size);
+        });
+    }
+    /// Waits until all lines are on the disk. Throws if lines could not be written.
+    void flush() {
+        check([&](char *message, size_t size) { return scalide_metrics_flush(metrics_.get(), message, size); });
+    }
+    /// Returns the number of lines that were dropped because the queue was full.
+    uint64_t dropped() const { return scalide_metrics_dropped(metrics_.get()); }
+    /// Writes what is queued and closes the files. Throws if lines were lost. The destructor does the same without an error.
+    void close() {
+        check([&](char *message, size_t size) { return scalide_metrics_close(metrics_.release(), message, size); });
+    }
+
+private:
+    template<typename Call>
+    static void check(const Call &call) {
+        char message[1024] = "";
+        const scalide_status status = call(message, sizeof(message));
+        if (status != SCALIDE_OK) throw Error(status, message);
+    }
+
+    struct Close {
+        void operator()(scalide_metrics *metrics) const { scalide_metrics_close(metrics, nullptr, 0); }
+    };
+
+    std::unique_ptr<scalide_metrics, Close> metrics_;
 };
 
 } // namespace scalide::runtime

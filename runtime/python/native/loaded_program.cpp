@@ -23,6 +23,24 @@ std::shared_ptr<SharedContext> shared_context(int threads, int32_t device) {
     return context;
 }
 
+/// Marks a context during a run.
+class Running {
+public:
+    Running(SharedContext &context, const scalide_program &program) : context_(context) {
+        if (context.is_running) {
+            throw Failure(SCALIDE_BUSY, std::string(program.name) + ": a handler of a signal cannot run a program while a run of the same "
+                                                                    "thread is in a loop. Let the handler set a flag.");
+        }
+        context.is_running = true;
+    }
+    Running(const Running &) = delete;
+    Running &operator=(const Running &) = delete;
+    ~Running() { context_.is_running = false; }
+
+private:
+    SharedContext &context_;
+};
+
 } // namespace
 
 size_t data_bytes(const scalide_array &array) {
@@ -77,7 +95,7 @@ LoadedProgram::LoadedProgram(const std::string &path, const std::string &name, i
 LoadedProgram::~LoadedProgram() = default;
 
 void LoadedProgram::load(const std::string &path, const std::string &name) {
-    const std::lock_guard lock(context_->mutex);
+    const auto lock = context_->lock();
     scalide_library *library = nullptr;
     check(scalide_load(context_->handle, path.c_str(), &library));
     library_.reset(library);
@@ -87,7 +105,7 @@ void LoadedProgram::load(const std::string &path, const std::string &name) {
 
 // A bind without arrays checks only the program. It reads the version and the device of the program first.
 scalide_status LoadedProgram::judge() const {
-    const std::lock_guard lock(context_->mutex);
+    const auto lock = context_->lock();
     scalide_binding *binding = nullptr;
     const scalide_status status = scalide_bind(context_->handle, program_, nullptr, 0, &binding);
     scalide_binding_destroy(binding);
@@ -153,13 +171,13 @@ void LoadedProgram::take_notices_of(const scalide_binding *binding) {
 }
 
 std::vector<std::string> LoadedProgram::take_notices() {
-    const std::lock_guard lock(context_->mutex);
+    const auto lock = context_->lock();
     return std::exchange(notices_, {});
 }
 
 std::shared_ptr<Constants> LoadedProgram::prepare(const std::vector<scalide_array> &arrays) const {
     check_process();
-    const std::lock_guard lock(context_->mutex);
+    const auto lock = context_->lock();
     return prepare_locked(arrays);
 }
 
@@ -186,26 +204,33 @@ void LoadedProgram::check_process() const {
 }
 
 void LoadedProgram::shape_outputs(std::vector<scalide_array> &arrays) const {
-    const std::lock_guard lock(context_->mutex);
+    const auto lock = context_->lock();
     check(scalide_shape_outputs(context_->handle, program_, arrays.data(), arrays.size()));
 }
 
 void LoadedProgram::describe_state(std::vector<scalide_array> &arrays) const {
-    const std::lock_guard lock(context_->mutex);
+    const auto lock = context_->lock();
     check(scalide_initial_state(context_->handle, program_, arrays.data(), arrays.size()));
 }
 
-scalide_non_finite LoadedProgram::run_checked(std::vector<scalide_array> &arrays, const Constants *constants, const Allocate &allocate) {
-    scalide_non_finite first = {};
-    run_by([&](scalide_binding *binding) { return scalide_run_checked(binding, &first); }, arrays, constants, allocate);
-    return first;
+NonFinite LoadedProgram::run_checked(std::vector<scalide_array> &arrays, const Constants *constants, const Allocate &allocate, Poll poll) {
+    NonFinite found;
+    const auto runner = [&](scalide_binding *binding) {
+        scalide_non_finite first = {};
+        const scalide_status status = scalide_run_checked(binding, &first);
+        found = {first.buffer, first.kernel, first.step, first.loops ? first.loops : ""};
+        return status;
+    };
+    run_by(runner, arrays, constants, allocate, poll);
+    return found;
 }
 
 void LoadedProgram::run_by(const std::function<scalide_status(scalide_binding *)> &runner, std::vector<scalide_array> &arrays,
-                           const Constants *constants, const Allocate &allocate) {
+                           const Constants *constants, const Allocate &allocate, Poll poll) {
     check_process();
     std::shared_ptr<Constants> own; // destroyed after the lock, because its destructor locks, too
-    const std::lock_guard lock(context_->mutex);
+    const auto lock = context_->lock();
+    const Running running(*context_, *program_);
     if (has_constants_ && !constants) {
         own = prepare_locked(arrays);
         constants = own.get();
@@ -217,6 +242,7 @@ void LoadedProgram::run_by(const std::function<scalide_status(scalide_binding *)
     for (size_t i = 0; i < arrays.size(); ++i) {
         if (arguments_[i].role != SCALIDE_OUTPUT) binding.copies.copy_in(i, arrays[i]);
     }
+    scalide_set_poll(context_->handle, poll, nullptr); // every run of the shared context sets its own
     const scalide_status status = runner(binding.handle.get());
     if (status != SCALIDE_OK) bindings_.pop_front(); // its status is sticky
     check(status);

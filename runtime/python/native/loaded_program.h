@@ -26,16 +26,22 @@ using Memory = std::unique_ptr<void, void (*)(void *)>;
 /// Allocates aligned memory for an array. Free it with std::free. Throws Failure.
 Memory allocate_data(const scalide_array &array);
 
-/// A context that all programs with the same device and number of threads share. Hold the mutex while you use it.
+/// A context that all programs with the same device and number of threads share. Use it under lock().
 struct SharedContext {
     SharedContext(int threads, int32_t device);
     SharedContext(const SharedContext &) = delete;
     SharedContext &operator=(const SharedContext &) = delete;
     ~SharedContext() { scalide_context_destroy(handle); }
 
+    /// Waits until no other thread uses the context. The thread that runs a program may lock it again, in Python's handlers of signals.
+    std::unique_lock<std::recursive_mutex> lock();
+
     scalide_context *handle = nullptr;
-    std::mutex mutex;
+    bool is_running = false;
     int process; ///< the process that created it: threads do not survive a fork
+
+private:
+    std::recursive_mutex mutex_;
 };
 
 /// Returns true if a run writes the argument: an output, inout or state.
@@ -48,13 +54,23 @@ struct Constants : std::enable_shared_from_this<Constants> {
     Constants(const Constants &) = delete;
     Constants &operator=(const Constants &) = delete;
     ~Constants() {
-        const std::lock_guard lock(context->mutex);
+        const auto lock = context->lock();
         scalide_constants_destroy(handle);
     }
 
     const std::shared_ptr<SharedContext> context; ///< owns the device memory of the handle
     scalide_constants *const handle;
     const std::vector<scalide_array> shapes; ///< by argument: the shape of a constant, without memory
+};
+
+/// A function that may stop a run in a loop, by another result than 0.
+using Poll = int (*)(void *);
+
+/// The first result of a run that is not finite.
+struct NonFinite {
+    const char *buffer = nullptr, *kernel = nullptr; ///< they live as long as the program. NULL: all results are finite
+    size_t step = 0;
+    std::string loops; ///< "" outside of loops
 };
 
 /// A program from a shared library, with its most recent bindings by shape. Arrays are always in host memory. Any thread may call any
@@ -75,11 +91,12 @@ public:
     using Allocate = std::function<void(size_t argument, scalide_array &array)>;
     /// Runs the program. `arrays` has one array for each argument. An output without data gets its shape, and its memory from `allocate`.
     /// If `constants` is NULL, the call prepares the constants in `arrays` for itself. Otherwise it needs only their shapes.
-    void run(std::vector<scalide_array> &arrays, const Constants *constants, const Allocate &allocate) {
-        run_by(scalide_run, arrays, constants, allocate);
+    /// `poll` may stop loops (scalide_set_poll).
+    void run(std::vector<scalide_array> &arrays, const Constants *constants, const Allocate &allocate, Poll poll = nullptr) {
+        run_by(scalide_run, arrays, constants, allocate, poll);
     }
-    /// Runs the program and returns the first result that is not finite. Its names live as long as the program.
-    scalide_non_finite run_checked(std::vector<scalide_array> &arrays, const Constants *constants, const Allocate &allocate);
+    /// Runs the program and returns the first result that is not finite.
+    NonFinite run_checked(std::vector<scalide_array> &arrays, const Constants *constants, const Allocate &allocate, Poll poll);
     /// Computes everything that depends only on the constants in `arrays`, which has one array for each argument.
     std::shared_ptr<Constants> prepare(const std::vector<scalide_array> &arrays) const;
 
@@ -95,7 +112,7 @@ private:
     struct Binding;
 
     void run_by(const std::function<scalide_status(scalide_binding *)> &runner, std::vector<scalide_array> &arrays,
-                const Constants *constants, const Allocate &allocate);
+                const Constants *constants, const Allocate &allocate, Poll poll);
     /// Throws if a fork has stopped the threads of the context.
     void check_process() const;
     void check(scalide_status status) const;

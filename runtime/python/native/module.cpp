@@ -1,11 +1,15 @@
 // The extension module scalide._runtime. Users see it through scalide/library.py.
 #include "arrays.h"
+#include "checkpoints.h"
+#include "scalide/metrics.h"
 #include "scalide/safetensors.h"
 #include "xla_handler.h"
 #include <cstring>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <utility>
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -99,6 +103,12 @@ void warn(LoadedProgram &program) {
         if (PyErr_WarnEx(PyExc_RuntimeWarning, notice.c_str(), 1) != 0) throw nb::python_error();
 }
 
+/// Runs Python's handlers of signals. It is not 0 if one of them has raised, which KeyboardInterrupt is by default.
+int check_signals(void *) {
+    const nb::gil_scoped_acquire acquired;
+    return PyErr_CheckSignals();
+}
+
 /// Takes inputs and inouts, and returns inouts and outputs, both in the order of the arguments. With `donated`, the arrays of inouts that
 /// fit are results, too.
 nb::list call(LoadedProgram &program, const nb::list &leaves, const Constants *constants, bool donated) {
@@ -106,7 +116,7 @@ nb::list call(LoadedProgram &program, const nb::list &leaves, const Constants *c
     take_given(frame, leaves, constants, donated);
     {
         nb::gil_scoped_release released;
-        program.run(frame.arrays, constants, allocate_in(frame));
+        program.run(frame.arrays, constants, allocate_in(frame), check_signals);
     }
     warn(program);
     nb::list results;
@@ -128,17 +138,17 @@ std::shared_ptr<Constants> prepare(const LoadedProgram &program, const nb::list 
     return program.prepare(frame.arrays);
 }
 
-/// Runs once and returns name, step and kernel of the first result that is not finite, or None.
+/// Runs once and returns name, step, kernel and loops of the first result that is not finite, or None.
 nb::object first_non_finite(LoadedProgram &program, const nb::list &leaves, const Constants *constants) {
     Frame frame(program);
     take_given(frame, leaves, constants);
-    scalide_non_finite first;
+    NonFinite first;
     {
         nb::gil_scoped_release released;
-        first = program.run_checked(frame.arrays, constants, allocate_in(frame));
+        first = program.run_checked(frame.arrays, constants, allocate_in(frame), check_signals);
     }
     warn(program);
-    return first.buffer ? nb::make_tuple(first.buffer, first.step, first.kernel) : nb::object(nb::none());
+    return first.buffer ? nb::make_tuple(first.buffer, first.step, first.kernel, first.loops) : nb::object(nb::none());
 }
 
 /// Takes all arguments, without the constants if they are prepared. Writes inouts and outputs in place.
@@ -156,7 +166,7 @@ void run_in_place(LoadedProgram &program, const nb::list &leaves, const Constant
     check_count(program, given, leaves.size());
     {
         nb::gil_scoped_release released;
-        program.run(frame.arrays, constants, {});
+        program.run(frame.arrays, constants, {}, check_signals);
     }
     warn(program);
 }
@@ -218,6 +228,67 @@ nb::tuple part_suffixes() {
     return nb::make_tuple(nb::make_tuple(rows[0][0], rows[0][1]), nb::make_tuple(rows[1][0], rows[1][1]));
 }
 
+/// Files for metrics, until they are closed.
+class Metrics {
+public:
+    Metrics(const std::string &folder, bool tensorboard, uint64_t queue_bytes) {
+        const scalide_metrics_options options = {sizeof(options), tensorboard, queue_bytes};
+        check([&](char *message, size_t size) { return scalide_metrics_open(folder.c_str(), &options, &handle_, message, size); });
+    }
+    Metrics(const Metrics &) = delete;
+    Metrics &operator=(const Metrics &) = delete;
+    ~Metrics() { scalide_metrics_close(handle_, nullptr, 0); }
+
+    void write(int64_t step, const std::vector<std::pair<std::string, double>> &values) {
+        std::vector<scalide_metric> metrics;
+        for (const auto &[name, value] : values) {
+            if (std::strlen(name.c_str()) != name.size()) throw nb::value_error("a name must not contain a zero byte. Rename the metric.");
+            metrics.push_back({name.c_str(), value});
+        }
+        check([&](char *message, size_t size) {
+            return scalide_metrics_write(opened(), step, metrics.data(), metrics.size(), message, size);
+        });
+    }
+    void flush() {
+        scalide_metrics *handle = opened();
+        check([&](char *message, size_t size) {
+            const nb::gil_scoped_release released;
+            return scalide_metrics_flush(handle, message, size);
+        });
+    }
+    void close() {
+        scalide_metrics *handle = std::exchange(handle_, nullptr);
+        check([&](char *message, size_t size) {
+            const nb::gil_scoped_release released;
+            return scalide_metrics_close(handle, message, size);
+        });
+    }
+    uint64_t dropped() const { return scalide_metrics_dropped(opened()); }
+
+private:
+    scalide_metrics *opened() const {
+        if (!handle_) throw nb::value_error("these metrics are closed. Open them again.");
+        return handle_;
+    }
+    template<typename Call>
+    static void check(const Call &call) {
+        char message[1024] = "";
+        const scalide_status status = call(message, sizeof(message));
+        if (status != SCALIDE_OK) throw Failure(status, message);
+    }
+
+    scalide_metrics *handle_ = nullptr;
+};
+
+void define_metrics(nb::module_ &module) {
+    nb::class_<Metrics>(module, "Metrics")
+        .def(nb::init<const std::string &, bool, uint64_t>(), "folder"_a, "tensorboard"_a, "queue_bytes"_a)
+        .def("write", &Metrics::write, "step"_a, "values"_a)
+        .def("flush", &Metrics::flush)
+        .def("close", &Metrics::close)
+        .def_prop_ro("dropped", &Metrics::dropped);
+}
+
 PyObject *exception_of(scalide_status status) {
     switch (status) {
     case SCALIDE_INVALID_ARGUMENT: return PyExc_ValueError;
@@ -235,6 +306,7 @@ NB_MODULE(_runtime, module) {
         try {
             std::rethrow_exception(pointer);
         } catch (const Failure &failure) {
+            if (failure.status == SCALIDE_INTERRUPTED && PyErr_Occurred()) return; // the exception of check_signals()
             PyErr_SetString(exception_of(failure.status), failure.what());
         }
     });
@@ -242,6 +314,7 @@ NB_MODULE(_runtime, module) {
     module.attr("part_suffixes") = part_suffixes();
     module.def("set_dtypes", set_dtypes);
     module.attr("xla_handler") = xla_handler();
+    add_checkpoints(module);
     nb::class_<Constants>(module, "Constants").def_prop_ro("bytes", [](const Constants &constants) {
         return scalide_constants_bytes(constants.handle);
     });
@@ -258,6 +331,7 @@ NB_MODULE(_runtime, module) {
         .def("call", call, "leaves"_a, "constants"_a.none() = nb::none(), "donated"_a = false)
         .def("first_non_finite", first_non_finite, "leaves"_a, "constants"_a.none() = nb::none())
         .def("run_in_place", run_in_place, "leaves"_a, "constants"_a.none() = nb::none());
+    define_metrics(module);
     module.def(
         "register_for_xla",
         [](const ProgramHandle &program, const std::shared_ptr<Constants> &constants, int64_t key) {

@@ -22,14 +22,19 @@ build.md         scalide.build: compile a program into a library
 library.md       scalide.Library, scalide.empty: run a library on arrays
 scaled_array.md  scalide.ScaledArray: low-precision data with one scale
 saving.md        scalide.save, scalide.load: pytrees of arrays in safetensors files
+checkpoints.md   scalide.Checkpoints: the checkpoints of a training run
+metrics.md       scalide.Metrics: write the metrics of a run to JSON lines and to TensorBoard
 call.md          scalide.jax.call, scalide.jax.vjp: use a library in jitted functions
+amp.md           scalide.jax.amp: evaluate a JAX function in mixed precision
 scalify.md       scalide.jax.scalify and its helpers: JAX functions on scaled arrays
 primitives.md    scalide.jax.add_operator, scalide.jax.add_rule: support one more JAX primitive
 tool.md          the command-line tool, scalide.tool_path
 """
 from ._runtime import version as __version__
 from .build import build
+from .checkpoints import Checkpoints
 from .library import Argument, Library, empty
+from .metrics import Metrics
 from .program import Program
 from .reports import Check, Decision, MatmulDecision, NonFinite, Rounding, State
 from .run_tool import BuildError, tool_path
@@ -39,4 +44,4 @@ from . import flax_state
 
 flax_state.register()
 
-__all__ = ["Argument", "BuildError", "Check", "Decision", "Library", "MatmulDecision", "NonFinite", "Program", "Rounding", "ScaledArray", "State", "__version__", "build", "empty", "load", "save", "tool_path"]
+__all__ = ["Argument", "BuildError", "Check", "Checkpoints", "Decision", "Library", "MatmulDecision", "Metrics", "NonFinite", "Program", "Rounding", "ScaledArray", "State", "__version__", "build", "empty", "load", "save", "tool_path"]

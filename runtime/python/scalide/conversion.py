@@ -34,10 +34,10 @@ def _argument(library, argument):
     groups = [inputs[begin:end] for begin, end in zip(ends, ends[1:])]
     names = [group[0].name.split(".")[0] if group else "" for group in groups[: len(positional)]] + list(named)
     place = _place(library, argument, names, groups)
-    args, kwargs = program.in_tree.unflatten([None] * int(ends[-1] + len(program.constants)))
+    args, kwargs = program.in_tree.unflatten([object()] * int(ends[-1] + len(program.constants)))
 
     def whole(tree):
-        """Returns the arguments of a call in which all other arrays are None."""
+        """Returns the arguments of a call in which all other arrays are plain objects."""
         if place >= len(positional):
             return args, {**kwargs, names[place]: tree}
         return (*args[:place], tree, *args[place + 1 :]), kwargs
@@ -46,7 +46,7 @@ def _argument(library, argument):
         return program.in_tree.flatten(whole(tree))[ends[place] : ends[place + 1]]
 
     def unflatten(leaves):
-        given, by_name = program.in_tree.unflatten([None] * int(ends[place]) + list(leaves) + [None] * int(ends[-1] - ends[place + 1]))
+        given, by_name = program.in_tree.unflatten([object()] * int(ends[place]) + list(leaves) + [object()] * int(ends[-1] - ends[place + 1]))
         return given[place] if place < len(positional) else by_name[names[place]]
 
     return groups[place], flatten, unflatten

@@ -203,9 +203,10 @@ class Library:
             RuntimeError: A kernel fails.
         """
         given = dict(zip([a.name for a in (*self._inputs, *(a for a in self._written if a.role == "output"))], args))
-        passed = [a for a in self.arguments if a.role == "output" or a in self._inputs]
+        read, written = {a.name for a in self._inputs}, {a.name for a in self._written}
+        passed = [a for a in self.arguments if a.role == "output" or a.name in read]
         given = self._merge(given, kwargs, passed, len(args))
-        leaves = [to_write(given[a.name], a, self.name) if a in self._written else to_read(given[a.name], a, self.name) for a in passed]
+        leaves = [to_write(given[a.name], a, self.name) if a.name in written else to_read(given[a.name], a, self.name) for a in passed]
         self._running().run_in_place(leaves, self._constants)
 
     def init(self, *args: Any, **kwargs: Any) -> dict[str, np.ndarray]:
@@ -419,8 +420,9 @@ class Library:
         names = [a.name for a in arguments]
         if count > len(names):
             raise TypeError(f"{self.name}: the number of arrays must be {len(names)}, got {count}.")
+        known = set(names)
         for name in named:
-            if name not in names or name in given:
+            if name not in known or name in given:
                 twice = f"argument '{name}' is given twice. The arguments are {', '.join(names)}."
                 raise TypeError(f"{self.name}: {twice if name in given else f'unknown argument {name!r}. {meant(name, names)}'}")
         given.update(named)

@@ -81,6 +81,8 @@ def any_of_jax(leaves, name):
     """Returns True if an array is a JAX array. Raises ValueError if it is deleted or not on the CPU."""
     jax, found = sys.modules.get("jax"), False
     for leaf in leaves if jax is not None else ():
+        if type(leaf) is np.ndarray:
+            continue
         data = leaf.data if type(leaf) is ScaledArray else leaf
         if isinstance(data, jax.Array):
             found = True

@@ -22,7 +22,7 @@ class Decision(NamedTuple):
     use: str      # "argument", "inout argument", "constant argument", "result", or the operand of an operator: "dot_general.lhs"
     format: str   # "f16"
     scale: str    # "none", "current (from its data, dynamic_rescale)", "delayed (from earlier runs, state x.scale)", "static (from the calibration)" ...
-    policy: str   # the rule that decided: "f16_scaled.yaml:6". "default": no rule did
+    policy: str   # the rule that decided: "f16_scaled.yaml:7". "default": no rule did
     scope: str    # the named scopes around the operator: "block1/attention". "-": none
     source: str   # the source line of the user: "model.py:12:4 (loss)"
     safe: bool    # False: converted to f16 or 8 bits without a scale
@@ -77,11 +77,14 @@ class NonFinite(NamedTuple):
     of: str = ""  # the tensor of which the result is a copy or the largest magnitude; otherwise the operator with its scopes
     source: str = ""                # the source line of the user, or the line of the program
     arguments: tuple[str, ...] = ()  # the arrays of the caller that the step reads and that are not finite
+    loops: str = ""  # the steps of the loops around it, which count from 0: "step 17 of scan h"
 
     def __str__(self):
         of = f" of {self.of}" if self.of not in ("", self.tensor) else ""
         reads = f"; it reads {', '.join(self.arguments)}, which {'is' if len(self.arguments) == 1 else 'are'} not finite" if self.arguments else ""
-        return f"first non-finite: {self.tensor}{of}{f' ({self.source})' if self.source not in ('', '-') else ''}, step {self.step} ({self.kernel}){reads}"
+        source = f" ({self.source})" if self.source not in ("", "-") else ""
+        loops = f", in {self.loops}" if self.loops else ""
+        return f"first non-finite: {self.tensor}{of}{source}, step {self.step} ({self.kernel}){loops}{reads}"
 
 
 class Table(tuple):
@@ -153,6 +156,9 @@ def check(library, leaves) -> Check:
         inputs, outputs = Path(folder, "inputs.safetensors"), Path(folder, "outputs.safetensors")
         save(inputs, {argument.name: leaf for argument, leaf in zip(library._inputs, leaves)})
         found = json.loads(_tool(library, "run", "--check", "--json", "--target", library._options.get("target", "host"), "-i", inputs, "-o", outputs))
+    if found["uncompared"]:
+        logging.getLogger("scalide").warning("%s: check does not compare the new values of %s, which come from a loop or a branch", library.name,
+                                             ", ".join(found["uncompared"]))  # fmt: skip
     tables = []
     for kind, rows in ((Rounding, found["roundings"]), (State, found["states"]), (Misfit, found["misfits"])):
         tables.append(Table(kind(*[source_of(library, row["source"]) if field == "source" else row[field] for field in kind._fields]) for row in rows))
@@ -161,7 +167,7 @@ def check(library, leaves) -> Check:
 
 def non_finite(library, found, leaves) -> NonFinite:
     """Returns the result that the native module found, with details from the manifest next to the library."""
-    tensor, step, kernel = found
+    tensor, step, kernel, loops = found
     program = _manifest(library)
     row = next((row for row in program.get("buffers", []) if row["name"] == tensor), {})
     steps = program.get("steps", [])
@@ -172,7 +178,7 @@ def non_finite(library, found, leaves) -> NonFinite:
     if "line" in row:
         is_traced = getattr(library.program, "places", ())
         source = source_of(library, {"file": "", "line": row["line"]}) if is_traced else f"line {row['line']}"
-    return NonFinite(tensor, step, kernel, row.get("of", tensor), source, tuple(bad))
+    return NonFinite(tensor, step, kernel, row.get("of", tensor), source, tuple(bad), loops)
 
 
 def source_of(library, place: dict | None) -> str:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import arrays
+from . import arrays, msgpack_files
 from ._runtime import part_suffixes
 from .scaled_array import ScaledArray
 from .tree import LEAF, Tree, node_of
@@ -22,7 +22,7 @@ _NO_TREE = "null of JAX"  #: for a structure that only JAX knows
 
 
 def save(path: str | os.PathLike, tree: Any) -> None:
-    """Writes a pytree of arrays to a safetensors file.
+    """Writes a pytree of arrays to a safetensors file, or in the msgpack layout of Flax if the path ends in `.msgpack`.
 
     The name of an array joins the keys that lead to it: `layers.0.w`. A ScaledArray `w` becomes `w.data` and `w.scale`. A single array has
     the name `value`.
@@ -37,22 +37,14 @@ def save(path: str | os.PathLike, tree: Any) -> None:
         ValueError: A dtype is not supported, names are not unique, or a scale is not f32, not finite or negative.
         OSError: The file cannot be written.
     """
-    nest = _Nest(tree)
-    whole = {name: _checked(name, leaf) for name, leaf in zip(nest.names, nest.leaves)}
-    content = {name: leaf for name, leaf in whole.items() if not isinstance(leaf, ScaledArray)}
-    for name, leaf in whole.items():
-        if isinstance(leaf, ScaledArray):
-            taken = whole.keys() | content.keys()
-            names = next(([name + end for end in row] for row in part_suffixes if not any(name + end in taken for end in row)), None)
-            if names is None:
-                raise ValueError(f"{name}: other arrays have the names of its data and scale. Rename one.")
-            content.update(zip(names, (leaf.data, leaf.scale)))
-    structure = _NO_TREE if nest.node is NotImplemented else json.dumps(nest.node)
-    arrays.write_safetensors(path, content, VERSION | {TREE: structure})
+    if msgpack_files.is_msgpack(path):
+        return msgpack_files.write(path, tree)
+    content, structure = content_of(tree)
+    arrays.write_safetensors(path, content, VERSION | structure)
 
 
 def load(path: str | os.PathLike, like: Any = None) -> Any:
-    """Reads a pytree of NumPy arrays and ScaledArrays from a safetensors file, bit for bit.
+    """Reads a pytree of NumPy arrays and ScaledArrays from a safetensors file, or from a file `*.msgpack` of Flax, bit for bit.
 
     Args:
         path: A file from `save`, from a C++ application (`scalide_safetensors_write`), or any other with dtypes that Scalide supports.
@@ -63,9 +55,51 @@ def load(path: str | os.PathLike, like: Any = None) -> Any:
         OSError: The file cannot be read.
         ValueError: The file is damaged, differs from `like`, or needs `like`. A scale in it is not finite or negative.
     """
+    if msgpack_files.is_msgpack(path):
+        return msgpack_files.read(path, like)
     content, metadata = arrays.read_safetensors_and_metadata(path)
-    if metadata.get("scalide.version", "1") != "1":
-        raise ValueError(f"{path}: scalide.version must be 1, got {metadata['scalide.version']!r}. Load it with a newer version of the package.")
+    version = metadata.get("scalide.version", "1")
+    if not version.isdecimal() or int(version) > int(VERSION["scalide.version"]):
+        raise ValueError(f"{path}: scalide.version must be at most 1, got {version!r}. Load it with a newer version of the package.")
+    return tree_of(content, metadata, path, like)
+
+
+def content_of(tree: Any) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Returns the arrays of a pytree by name, as a file has them, and the metadata that hold its structure."""
+    nest = _Nest(tree)
+    whole = {name: _checked(name, leaf) for name, leaf in zip(nest.names, nest.leaves)}
+    content = {name: leaf for name, leaf in whole.items() if not isinstance(leaf, ScaledArray)}
+    for name, leaf in whole.items():
+        if isinstance(leaf, ScaledArray):
+            taken = whole.keys() | content.keys()
+            names = next(([name + end for end in row] for row in part_suffixes if not any(name + end in taken for end in row)), None)
+            if names is None:
+                raise ValueError(f"{name}: other arrays have the names of its data and scale. Rename one.")
+            content.update(zip(names, (leaf.data, leaf.scale)))
+    return content, {TREE: _NO_TREE if nest.node is NotImplemented else json.dumps(nest.node)}
+
+
+def differences(content: dict[str, np.ndarray], like: Any) -> str:
+    """Returns the differences between the arrays of a file and a pytree in words. The text is empty if there are none."""
+    nest, rest, different, missing = _Nest(like), dict(content), [], []
+    for name, leaf in zip(nest.names, nest.leaves):
+        try:
+            _find(rest, name, "", leaf)
+        except ValueError as error:
+            (missing if "the file has no array" in str(error) else different).append((name, str(error).removeprefix(": ")))
+    texts = [f"Missing in the file: {_listed([name for name, _ in missing])}."] if missing else []
+    texts += [f"Unknown to the program: {_listed(sorted(rest))}."] if rest else []
+    texts += [f"Different: {_listed([text.removesuffix('.') for _, text in different], '; ')}."] if different else []
+    return " ".join(texts)
+
+
+def _listed(words, separator=", "):
+    most = 8
+    return separator.join(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")
+
+
+def tree_of(content: dict[str, np.ndarray], metadata: dict[str, str], path: str, like: Any = None) -> Any:
+    """Returns the pytree with these arrays. It takes them out of `content`."""
     if like is not None:
         nest = _Nest(like)
         found = {name: _find(content, name, path, leaf) for name, leaf in zip(nest.names, nest.leaves)}

@@ -1,5 +1,4 @@
 #pragma once
-#include "scalide/scalide.h"
 #include <ctime>
 
 namespace scalide {
@@ -9,10 +8,6 @@ inline double now() {
     timespec time = {};
     clock_gettime(CLOCK_MONOTONIC, &time);
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-inline void keep_fastest(scalide_step_profile &step, double seconds) {
-    if (seconds < step.seconds) step.seconds = seconds;
 }
 
 } // namespace scalide

@@ -16,6 +16,8 @@ constexpr const char *status_texts[] = {
     "the device failed",
     "the device does not support this",
     "another thread uses the context",
+    "the run was interrupted",
+    "a loop reached its largest number of steps",
 };
 static_assert(sizeof(status_texts) / sizeof(status_texts[0]) == SCALIDE_STATUS_COUNT, "one text per status");
 

@@ -1,4 +1,5 @@
 #include "bind/binding.h"
+#include "bind/block_tables.h"
 #include "bind/check.h"
 #include "bind/extent.h"
 #include "bind/prepared.h"
@@ -37,6 +38,10 @@ uint64_t lay_out(const scalide_program &program, void *memory, scalide_binding *
     binding->scalars = carver.take<ScalarSlot>(static_cast<uint64_t>(program.scalar_count));
     binding->descriptors = carver.take<HalideBuffer>(views);
     binding->arguments = carver.take<void *>(operands + static_cast<uint64_t>(program.step_count));
+    const BlockCounts counts = count_blocks(program);
+    binding->loops.rows = carver.take<RowState>(counts.rows);
+    binding->loops.carries = carver.take<CarryState>(counts.carries);
+    binding->loops.steps = carver.take<int64_t>(static_cast<uint64_t>(program.block_count));
     return carver.bytes();
 }
 
@@ -138,6 +143,7 @@ scalide_binding *allocate_binding(scalide_context *context, const scalide_progra
     binding->user_context = static_cast<KernelContext *>(&context->workers[0]);
     binding->layout = layout;
     binding->symbols = layout->symbols;
+    binding->loops.current = -1;
     return binding;
 }
 

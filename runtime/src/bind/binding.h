@@ -25,11 +25,13 @@ struct ArgumentData {
 struct Launches {
     void *tables; ///< one block, which contains all tables below
     Launch *rows;
-    int32_t *ends; ///< by step: the number of launches up to its end
+    int32_t copies_in, copy_arguments; ///< launches before the first step, which copy arrays with strides, and their arguments
+    int32_t *ends;                     ///< by step: the number of launches up to its end
+    int32_t *argument_ends;
     LaunchArgument *arguments;
     void **values;
     int32_t count, argument_count; ///< capacity in launches and arguments
-    int32_t used;                  ///< launches of a run
+    int32_t used;                  ///< launches of a run. Copies of arrays with strides follow the last step
     BoundMatmul *matmuls;          ///< in the order of the steps that compute a matmul; a separate block
     uint64_t scratch_bytes;        ///< for data that a kernel keeps between two launches: the maximum over all steps
     char *scratch;
@@ -43,18 +45,38 @@ struct alignas(16) ScalarSlot {
     unsigned char bytes[16];
 };
 
+/// A row of a loop in progress.
+struct RowState {
+    char *array;    ///< the memory of the whole array
+    void *own;      ///< the memory of the row's own buffer
+    uint64_t bytes; ///< of a row
+    bool is_in_place;
+};
+
+/// A carried array of a loop in progress.
+struct CarryState {
+    void *spare, *result; ///< the memory of `before` and of `after` outside of the loop
+    void *read, *write;   ///< what the current step reads and writes
+    uint64_t bytes;
+};
+
+/// The loops of a run in progress.
+struct LoopStates {
+    RowState *rows;      ///< by BlockPlace::row
+    CarryState *carries; ///< by BlockPlace::carry
+    int64_t *steps;      ///< by block: the number of the current step, from 0
+    int32_t current;     ///< the innermost loop that runs; -1: none
+    char words[256];     ///< the text of scalide_non_finite::loops
+};
+
 /// What a run reports about its steps: intermediate values to a callback, or the time of each step.
 struct Trace {
     scalide_trace call; ///< NULL: no callback
     void *user;
-    scalide_step_profile *profile = nullptr; ///< by step; gets the seconds of a run that is faster than all before
+    double *seconds = nullptr;  ///< by step; gets the time of all its calls in the run
+    bool shows_carries = false; ///< also after each step of a loop
 
-    bool is_on() const { return call || profile; }
-
-    void show(const scalide_buffer &buffer, const scalide_array &array) const {
-        const scalide_traced traced = {buffer.name, buffer.tensor ? buffer.tensor : buffer.name, buffer.part};
-        call(user, &traced, &array);
-    }
+    bool is_on() const { return call || seconds; }
 };
 
 } // namespace scalide
@@ -82,6 +104,7 @@ struct scalide_binding {
     mutable std::atomic<bool> constants_lock;        ///< see ConstantsLock
     scalide_constants *constants;                    ///< NULL: the program has none
     std::atomic<scalide_constants *> next_constants; ///< of scalide_set_constants; the next run takes them
+    scalide::LoopStates loops;
     int32_t current_step;
     scalide_status status;
 };
@@ -113,7 +136,8 @@ scalide_status point(scalide_binding &binding);
 /// Like point(). Records the graph of a binding again, too. After a failure, the binding cannot run any more.
 scalide_status replace_addresses(scalide_binding &binding);
 
-scalide_status run_on_device(scalide_binding &binding, const Trace &trace);
+/// Runs on the device of the context. Failures are in its run_status.
+void run_on_device(scalide_binding &binding, const Trace &trace);
 /// Captures the launches as a graph and replaces an existing graph. After a failure there is no graph.
 scalide_status capture(scalide_binding &binding);
 

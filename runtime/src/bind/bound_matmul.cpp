@@ -16,8 +16,15 @@ uint64_t alignment_of(const void *memory) {
 }
 
 // The arena has no address before the first pass over the launches is complete. Its buffers start at multiples of 64 bytes.
+// Spare memory of a loop takes turns with arrays of the caller.
 uint64_t alignment_of(const scalide_binding &binding, int32_t buffer) {
     const scalide_buffer &row = binding.program->buffers[buffer];
+    if (binding.layout->buffers[buffer].is_moved_once) {
+        uint64_t least = memory_alignment;
+        for (int32_t i = 0; i < binding.program->argument_count; ++i)
+            least = std::min(least, std::min(alignment_of(binding.arrays[i].data), alignment_of(binding.arrays[i].scale)));
+        return least;
+    }
     switch (row.storage) {
     case SCALIDE_STORAGE_DATA:
         return binding.data[row.index].access == Access::copied ? memory_alignment : alignment_of(binding.arrays[row.index].data);
@@ -315,6 +322,19 @@ scalide_status point_matmuls(scalide_binding &binding, bool *changed) {
         status = check_required(binding, matmuls[i]);
     }
     return status;
+}
+
+scalide_status point_matmul_again(scalide_binding &binding, int32_t step) {
+    BoundMatmul *matmul = find_matmul(binding, step);
+    if (!matmul || matmul->form == MatmulForm::kernel) return SCALIDE_OK;
+    const scalide_matmul &plan = plan_of(binding, *matmul);
+    MatmulDesc desc;
+    if (is_widened(*matmul)) {
+        describe_widened(binding, *matmul, matmul->form);
+        return prepare(binding, *matmul, matmul->widened.desc, matmul->widened.pointers);
+    }
+    describe_matmul(binding, plan, &desc);
+    return prepare(binding, *matmul, desc, find_pointers(binding, plan, desc));
 }
 
 void release_matmuls(scalide_binding &binding) {

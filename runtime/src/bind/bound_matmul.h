@@ -21,6 +21,8 @@ scalide_status choose_matmuls(scalide_binding &binding);
 /// Tells the log which matmuls cuBLASLt does not compute as asked, and returns SCALIDE_UNSUPPORTED if there is one where libraries are
 /// required.
 scalide_status point_matmuls(scalide_binding &binding, bool *changed);
+/// Gives the call of a step, if there is one, the arrays of a step of a loop.
+scalide_status point_matmul_again(scalide_binding &binding, int32_t step);
 void release_matmuls(scalide_binding &binding);
 /// Returns the matmul of a step, or NULL if it has none.
 BoundMatmul *find_matmul(const scalide_binding &binding, int32_t step);

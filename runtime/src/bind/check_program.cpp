@@ -1,16 +1,11 @@
 #include "base/cpu_features.h"
 #include "base/scalar.h"
 #include "bind/check.h"
+#include "bind/check_blocks.h"
 #include "bind/extent.h"
 #include "context/entry.h"
 
 namespace scalide {
-
-namespace {
-
-Text complain(scalide_context *context, const scalide_program &program) { return start_message(context) << program.name << ": "; }
-
-bool in_range(int32_t index, int32_t count) { return index >= 0 && index < count; }
 
 bool good_extent(const scalide_program &program, const scalide_extent &extent) {
     for (int32_t i = 0; i < extent.count; ++i) {
@@ -20,6 +15,19 @@ bool good_extent(const scalide_program &program, const scalide_extent &extent) {
     }
     return true;
 }
+
+bool is_used_by_steps(const scalide_program &program, int32_t index) {
+    if (index < 0 || index >= program.buffer_count) return false;
+    const scalide_buffer &buffer = program.buffers[index];
+    const bool is_argument = buffer.storage == SCALIDE_STORAGE_DATA || buffer.storage == SCALIDE_STORAGE_SCALE;
+    return !is_argument || is_used_by_runs(program.arguments[buffer.index].role);
+}
+
+namespace {
+
+Text complain(scalide_context *context, const scalide_program &program) { return start_message(context) << program.name << ": "; }
+
+bool in_range(int32_t index, int32_t count) { return index >= 0 && index < count; }
 
 constexpr int32_t most_view_axes = 64; // kernels may see more axes than the callers' arrays have
 
@@ -103,14 +111,6 @@ bool good_argument(const scalide_program &program, const scalide_argument &argum
            (argument.scale_buffer < 0 || is_buffer_of(program, argument.scale_buffer, SCALIDE_STORAGE_SCALE, own));
 }
 
-/// Steps may use any buffer except those of constants.
-bool is_used_by_steps(const scalide_program &program, int32_t index) {
-    if (!in_range(index, program.buffer_count)) return false;
-    const scalide_buffer &buffer = program.buffers[index];
-    const bool is_argument = buffer.storage == SCALIDE_STORAGE_DATA || buffer.storage == SCALIDE_STORAGE_SCALE;
-    return !is_argument || is_used_by_runs(program.arguments[buffer.index].role);
-}
-
 bool good_operand(const scalide_program &program, const scalide_operand &operand) {
     if (operand.kind != SCALIDE_OPERAND_BUFFER && operand.rank != 0) return false;
     switch (operand.kind) {
@@ -161,8 +161,8 @@ const char *find_bad(const scalide_program &program, const T *table, int32_t cou
 }
 
 const char *find_bad_table(const scalide_program &program) {
-    const int32_t counts[] = {program.symbol_count, program.argument_count,    program.buffer_count, program.step_count,
-                              program.scalar_count, program.requirement_count, program.variant_count};
+    const int32_t counts[] = {program.symbol_count, program.argument_count,    program.buffer_count,  program.step_count,
+                              program.scalar_count, program.requirement_count, program.variant_count, program.block_count};
     for (int32_t count : counts) {
         if (count < 0) return "a number of entries is negative";
     }
@@ -171,7 +171,8 @@ const char *find_bad_table(const scalide_program &program) {
     if (const char *name = find_bad(program, program.buffers, program.buffer_count, good_buffer)) return name;
     if (const char *name = find_bad(program, program.arguments, program.argument_count, good_argument)) return name;
     if (const char *name = find_bad(program, program.requirements, program.requirement_count, good_requirement)) return name;
-    return find_bad(program, program.steps, program.step_count, good_step);
+    if (const char *name = find_bad(program, program.steps, program.step_count, good_step)) return name;
+    return find_bad(program, program.blocks, program.block_count, good_block);
 }
 
 } // namespace

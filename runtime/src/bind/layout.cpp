@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "base/scalar.h"
 #include "bind/arena.h"
+#include "bind/block_tables.h"
 #include "bind/check.h"
 #include "bind/extent.h"
 #include <cstring>
@@ -36,6 +37,12 @@ uint64_t lay_out(const scalide_program &program, void *memory, Layout *layout) {
     layout->symbols = carver.take<int32_t>(static_cast<uint64_t>(program.symbol_count));
     layout->buffers = carver.take<BufferSize>(static_cast<uint64_t>(program.buffer_count));
     layout->dimensions = carver.take<HalideDimension>(count_dimensions(program));
+    const BlockCounts counts = count_blocks(program);
+    layout->steps = carver.take<StepPlace>(static_cast<uint64_t>(program.step_count));
+    layout->blocks = carver.take<BlockPlace>(static_cast<uint64_t>(program.block_count));
+    layout->moved = carver.take<MovedBuffer>(counts.rows + 2 * counts.carries);
+    layout->moved_views = carver.take<int32_t>(counts.views);
+    layout->is_staged = carver.take<bool>(counts.carries);
     return carver.bytes();
 }
 
@@ -132,6 +139,7 @@ scalide_status fill_layout(scalide_context *context, const scalide_program &prog
     const Filling filling = {context, program, layout};
     scalide_status status = count_buffers(filling);
     if (status == SCALIDE_OK) status = describe_views(filling);
+    if (status == SCALIDE_OK) status = fill_blocks(context, program, layout);
     return status == SCALIDE_OK ? plan_arena(filling) : status;
 }
 

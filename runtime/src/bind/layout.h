@@ -10,6 +10,30 @@ namespace scalide {
 struct BufferSize {
     int64_t elements;
     uint64_t arena_offset; ///< of a buffer in the arena
+    int32_t entry;         ///< the last entry of Layout::moved with this buffer, while fill_blocks() runs
+    bool is_moved_once;    ///< the row or the spare memory of a block, which no other block may move
+    bool is_read_only;     ///< an argument may be there during a step of a loop, which the steps must not write
+    bool is_step;          ///< blocks write the number of the element there
+    bool is_shown_by_block;
+};
+
+/// A buffer that has another address in each step of a block, and the part of Layout::moved_views with the kernels' views that follow it.
+struct MovedBuffer {
+    int32_t buffer, first_view, end_view;
+};
+
+/// The parts of the tables that belong to a block.
+struct BlockPlace {
+    int32_t moved;      ///< the first of its entries in Layout::moved: its rows, then `before` and `after` of each carry
+    int32_t row, carry; ///< the first of its rows and carries among those of all blocks
+    int32_t end;        ///< index of the first block after it that is not in it
+    int64_t length;     ///< the number of elements of its rows; INT64_MAX: no limit
+};
+
+/// Where the argument list and the views of a step begin.
+struct StepPlace {
+    int32_t argument, view;
+    bool is_moved; ///< a block moves buffers of the step
 };
 
 /// What depends only on the program and on the values of its symbols. Bindings of equal shapes share it, also in several contexts and
@@ -21,6 +45,11 @@ struct Layout {
     BufferSize *buffers;
     HalideDimension *dimensions; ///< of the kernels' views, in order of steps and operands
     uint64_t arena_bytes;        ///< of the buffers in the arena
+    StepPlace *steps;
+    BlockPlace *blocks;
+    MovedBuffer *moved;   ///< of all blocks, in order
+    int32_t *moved_views; ///< indices of views, in the order of `moved`
+    bool *is_staged;      ///< by carry: a step may write its `init` before another one has read it
 };
 
 /// Returns a layout with one holder and empty tables, or nullptr if memory is lacking.

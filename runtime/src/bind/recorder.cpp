@@ -261,22 +261,39 @@ void Recorder::write_call(const BoundMatmul &matmul) {
 
 scalide_status Recorder::run_steps() {
     const scalide_program &program = *binding_.program;
-    void **arguments = binding_.arguments;
+    Launches &tables = binding_.launches;
     launches_ = arguments_ = 0;
     int32_t step = 0;
     context_.recorder = this;
     const auto copy_array = [this](const scalide_array &from, const scalide_array &to) { copy(from, to); };
+    for_each_copy_in(binding_, copy_array);
+    tables.copies_in = launches_;
+    tables.copy_arguments = arguments_;
     for (; step < program.step_count && !has_failed(); ++step) {
-        if (step == 0) for_each_copy_in(binding_, copy_array);
-        run_step(step, arguments);
-        if (step + 1 == program.step_count) for_each_copy_out(binding_, copy_array);
-        if (!is_measuring_) binding_.launches.ends[step] = launches_;
-        arguments += 1 + program.steps[step].operand_count;
+        run_step(step, binding_.arguments + binding_.layout->steps[step].argument);
+        if (is_measuring_) continue;
+        tables.ends[step] = launches_;
+        tables.argument_ends[step] = arguments_;
     }
+    for_each_copy_out(binding_, copy_array);
     context_.recorder = nullptr;
     const auto status = static_cast<scalide_status>(context_.run_status.exchange(SCALIDE_OK));
-    if (status != SCALIDE_OK) start_message(&context_) << program.name << '.' << program.steps[step - 1].name << ": " << context_.failure;
+    if (status != SCALIDE_OK)
+        start_message(&context_) << program.name << '.' << (step > 0 ? program.steps[step - 1].name : "copy") << ": " << context_.failure;
     return status;
+}
+
+void Recorder::record_again(int32_t step) {
+    const Launches &tables = binding_.launches;
+    const scalide_status pointed = point_matmul_again(binding_, step);
+    if (pointed != SCALIDE_OK) return fail(pointed);
+    launches_ = step > 0 ? tables.ends[step - 1] : tables.copies_in;
+    arguments_ = step > 0 ? tables.argument_ends[step - 1] : tables.copy_arguments;
+    context_.recorder = this;
+    run_step(step, binding_.arguments + binding_.layout->steps[step].argument);
+    context_.recorder = nullptr;
+    if (launches_ == tables.ends[step] && arguments_ == tables.argument_ends[step]) return;
+    fail_run(&context_, SCALIDE_INVALID_PROGRAM, "the kernel launches more often than in its first run. Generate the library again.");
 }
 
 scalide_status Recorder::measure() {
@@ -290,6 +307,7 @@ scalide_status Recorder::measure() {
         Carver carver(tables.tables);
         tables.rows = carver.take<Launch>(static_cast<uint64_t>(launches_));
         tables.ends = carver.take<int32_t>(static_cast<uint64_t>(binding_.program->step_count));
+        tables.argument_ends = carver.take<int32_t>(static_cast<uint64_t>(binding_.program->step_count));
         tables.arguments = carver.take<LaunchArgument>(static_cast<uint64_t>(arguments_));
         tables.values = carver.take<void *>(static_cast<uint64_t>(arguments_));
         if (pass == 1) break;

@@ -14,6 +14,8 @@ public:
     scalide_status measure();
     /// Fills in the tables. The addresses must be known.
     scalide_status record();
+    /// Fills in the launches of one step again, with the addresses of the step of a loop. A failure is a failure of the run.
+    void record_again(int32_t step);
 
     // The services for the host code. They return 0 or an error.
     int launch(const HalideLaunch &launch);

@@ -45,6 +45,13 @@ struct Worker : KernelContext {
     InnerLoop inner;
 };
 
+/// A function of the application that can stop runs.
+struct Poll {
+    int (*call)(void *user); ///< NULL: none
+    void *user;
+    int64_t next; ///< nanoseconds of the coarse clock, before which it is not called
+};
+
 class Recorder;
 
 Text start_message(scalide_context *context);
@@ -87,7 +94,9 @@ struct scalide_context {
     int chunks_made;         ///< of all workers, at the end of the last run
     scalide::Device *device; ///< NULL: the CPU
     scalide::Module *modules;
-    scalide::Recorder *recorder; ///< set while a binding's kernels report what they launch
+    scalide::Recorder *recorder;             ///< set while a binding's kernels report what they launch
+    std::atomic<bool> is_interrupted{false}; ///< see scalide_interrupt
+    scalide::Poll poll;
     std::atomic<int> run_status;
     char failure[1024]; ///< of the run in progress; written by the thread that sets run_status
     char message[1536];

@@ -101,6 +101,18 @@ scalide_status copy_out(Device &device, void *to, const void *from, uint64_t byt
     return status == SCALIDE_OK ? synchronise(device) : status;
 }
 
+scalide_status copy(Device &device, void *to, const void *from, uint64_t bytes) {
+    Cuda &cuda = self(device);
+    return call(cuda, "cuMemcpyDtoDAsync", cuda.cu.cuMemcpyDtoDAsync_v2, address(to), address(from), bytes, cuda.stream);
+}
+
+scalide_status fill(Device &device, void *to, uint32_t value, uint32_t bytes_of_value, uint64_t count) {
+    Cuda &cuda = self(device);
+    if (bytes_of_value == sizeof(uint32_t))
+        return call(cuda, "cuMemsetD32Async", cuda.cu.cuMemsetD32Async, address(to), value, count, cuda.stream);
+    return call(cuda, "cuMemsetD8Async", cuda.cu.cuMemsetD8Async, address(to), static_cast<uint8_t>(value), count, cuda.stream);
+}
+
 // The driver returns an error for an address that it does not know. Managed memory is on every device.
 bool holds(Device &device, const void *memory) {
     Cuda &cuda = self(device);
@@ -284,21 +296,20 @@ scalide_status time(Device &device, const Launch *launches, int32_t count, int32
 }
 
 // A failed capture must be ended, too. The graph that it returns is not valid.
-scalide_status record_graph(Cuda &cuda, const Launch *launches, int32_t count, CuHandle *graph) {
+scalide_status record_graph(Cuda &cuda, scalide_status (*run)(void *data), void *data, CuHandle *graph) {
     const int32_t begun = cuda.cu.cuStreamBeginCapture_v2(cuda.stream, cuda_capture_thread_local);
     if (begun != cuda_success) return check(cuda, "cuStreamBeginCapture", begun);
-    int32_t done;
-    const scalide_status launched = launch_all(cuda, launches, count, &done);
+    const scalide_status launched = run(data);
     const int32_t ended = cuda.cu.cuStreamEndCapture(cuda.stream, graph);
     return launched == SCALIDE_OK ? check(cuda, "cuStreamEndCapture", ended) : launched;
 }
 
-scalide_status capture(Device &device, const Launch *launches, int32_t count, void **result) {
+scalide_status capture(Device &device, scalide_status (*run)(void *data), void *data, void **result) {
     Cuda &cuda = self(device);
     const Current current(cuda);
     if (current.error != cuda_success) return check(cuda, "cuCtxPushCurrent", current.error);
     CuHandle graph = nullptr, executable = nullptr;
-    scalide_status status = record_graph(cuda, launches, count, &graph);
+    scalide_status status = record_graph(cuda, run, data, &graph);
     if (status == SCALIDE_OK) status = check(cuda, "cuGraphInstantiate", cuda.cu.cuGraphInstantiateWithFlags(&executable, graph, 0));
     if (graph) cuda.cu.cuGraphDestroy(graph);
     *result = status == SCALIDE_OK ? executable : nullptr;
@@ -322,9 +333,9 @@ void close(Device &device) {
     scalide::release(&cuda);
 }
 
-constexpr DeviceDriver driver = {SCALIDE_CUDA, allocate,      release, copy_in, copy_out,       synchronise,    holds,
-                                 load_module,  unload_module, prepare, forget,  accepts_matmul, prepare_matmul, forget_matmul,
-                                 launch,       time,          capture, replay,  release_graph,  close};
+constexpr DeviceDriver driver = {
+    SCALIDE_CUDA, allocate, release,        copy_in,        copy_out,      copy,   fill, synchronise, holds,  load_module,   unload_module,
+    prepare,      forget,   accepts_matmul, prepare_matmul, forget_matmul, launch, time, capture,     replay, release_graph, close};
 
 // The driver stays loaded, because other code in the process may use it.
 const char *load(CudaFunctions &cu, void *library) {

@@ -40,6 +40,9 @@ constexpr int32_t cuda_capture_thread_local = 1;
     X(cuMemFree_v2, (CuAddress memory))                                                                                                    \
     X(cuMemcpyHtoDAsync_v2, (CuAddress to, const void *from, size_t bytes, CuHandle stream))                                               \
     X(cuMemcpyDtoHAsync_v2, (void *to, CuAddress from, size_t bytes, CuHandle stream))                                                     \
+    X(cuMemcpyDtoDAsync_v2, (CuAddress to, CuAddress from, size_t bytes, CuHandle stream))                                                 \
+    X(cuMemsetD8Async, (CuAddress to, uint8_t value, size_t count, CuHandle stream))                                                       \
+    X(cuMemsetD32Async, (CuAddress to, uint32_t value, size_t count, CuHandle stream))                                                     \
     X(cuPointerGetAttribute, (void *value, int32_t what, CuAddress memory))                                                                \
     X(cuModuleLoadDataEx, (CuHandle * module, const void *image, uint32_t count, int32_t *options, void **values))                         \
     X(cuModuleUnload, (CuHandle module))                                                                                                   \

@@ -58,6 +58,9 @@ struct DeviceDriver {
     void (*release)(Device &device, void *memory);
     scalide_status (*copy_in)(Device &device, void *to, const void *from, uint64_t bytes);
     scalide_status (*copy_out)(Device &device, void *to, const void *from, uint64_t bytes);
+    /// Append a copy within the memory of the device to the queue, or `count` copies of a value of 1 or 4 bytes.
+    scalide_status (*copy)(Device &device, void *to, const void *from, uint64_t bytes);
+    scalide_status (*fill)(Device &device, void *to, uint32_t value, uint32_t bytes_of_value, uint64_t count);
     scalide_status (*synchronise)(Device &device);
     /// False if the driver knows that this is not memory of the device.
     bool (*holds)(Device &device, const void *memory);
@@ -82,8 +85,8 @@ struct DeviceDriver {
     /// behind them. NULL: this kind of device has no events.
     scalide_status (*time)(Device &device, const Launch *launches, int32_t count, int32_t *done, double *seconds);
 
-    /// Captures the launches as one graph, which `replay` appends to the queue. NULL: this kind of device has no graphs.
-    scalide_status (*capture)(Device &device, const Launch *launches, int32_t count, void **graph);
+    /// Captures what run(data) appends to the queue as one graph, which `replay` appends again. NULL: this kind of device has no graphs.
+    scalide_status (*capture)(Device &device, scalide_status (*run)(void *data), void *data, void **graph);
     scalide_status (*replay)(Device &device, void *graph);
     void (*release_graph)(Device &device, void *graph);
 

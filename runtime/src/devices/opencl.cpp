@@ -63,9 +63,22 @@ scalide_status allocate(Device &device, uint64_t bytes, void **memory) {
 
 void release(Device &device, void *memory) { self(device).cl.clSVMFree(self(device).context, memory); }
 
-scalide_status copy(Device &device, void *to, const void *from, uint64_t bytes) {
+scalide_status append_copy(Device &device, uint32_t waits, void *to, const void *from, uint64_t bytes) {
     OpenCl &opencl = self(device);
-    return check(opencl, "clEnqueueSVMMemcpy", opencl.cl.clEnqueueSVMMemcpy(opencl.queue, cl_true, to, from, bytes, 0, nullptr, nullptr));
+    return check(opencl, "clEnqueueSVMMemcpy", opencl.cl.clEnqueueSVMMemcpy(opencl.queue, waits, to, from, bytes, 0, nullptr, nullptr));
+}
+
+/// Copies between the host and the device, and waits.
+scalide_status copy_and_wait(Device &device, void *to, const void *from, uint64_t bytes) {
+    return append_copy(device, cl_true, to, from, bytes);
+}
+
+scalide_status copy(Device &device, void *to, const void *from, uint64_t bytes) { return append_copy(device, cl_false, to, from, bytes); }
+
+scalide_status fill(Device &device, void *to, uint32_t value, uint32_t bytes_of_value, uint64_t count) {
+    OpenCl &opencl = self(device);
+    return check(opencl, "clEnqueueSVMMemFill",
+                 opencl.cl.clEnqueueSVMMemFill(opencl.queue, to, &value, bytes_of_value, bytes_of_value * count, 0, nullptr, nullptr));
 }
 
 scalide_status synchronise(Device &device) { return check(self(device), "clFinish", self(device).cl.clFinish(self(device).queue)); }
@@ -143,9 +156,9 @@ void close(Device &device) {
     scalide::release(&opencl);
 }
 
-constexpr DeviceDriver driver = {SCALIDE_OPENCL, allocate,      release, copy,    copy,    synchronise, holds,
-                                 load_module,    unload_module, prepare, forget,  nullptr, nullptr,     nullptr,
-                                 launch,         nullptr,       nullptr, nullptr, nullptr, close};
+constexpr DeviceDriver driver = {SCALIDE_OPENCL, allocate,    release,       copy_and_wait, copy_and_wait, copy,    fill,    synchronise,
+                                 holds,          load_module, unload_module, prepare,       forget,        nullptr, nullptr, nullptr,
+                                 launch,         nullptr,     nullptr,       nullptr,       nullptr,       close};
 
 // The library stays loaded, because its threads may outlive a device.
 const char *load(OpenClFunctions &cl, void *library) {

@@ -9,7 +9,7 @@ namespace scalide {
 using ClHandle = struct ClObject *; ///< platforms, devices, contexts, queues, programs and kernels
 
 constexpr int32_t cl_success = 0, cl_memory_failure = -4, cl_out_of_host_memory = -6;
-constexpr uint32_t cl_true = 1;
+constexpr uint32_t cl_false = 0, cl_true = 1;
 constexpr uint64_t cl_device_type_all = 0xffffffff, cl_read_write = 1, cl_svm_coarse = 1;
 constexpr uint32_t cl_max_work_group_size = 0x1004, cl_max_constant_bytes = 0x1020, cl_max_constant_arguments = 0x1021,
                    cl_local_bytes = 0x1023, cl_device_name = 0x102b, cl_svm_capabilities = 0x1053;
@@ -33,6 +33,9 @@ constexpr uint32_t cl_queue_context = 0x1090, cl_queue_device = 0x1091, cl_build
     X(void, clSVMFree, (ClHandle context, void *memory))                                                                                   \
     X(int32_t, clEnqueueSVMMemcpy,                                                                                                         \
       (ClHandle queue, uint32_t wait, void *to, const void *from, size_t bytes, uint32_t count, const void *before, void *event))          \
+    X(int32_t, clEnqueueSVMMemFill,                                                                                                        \
+      (ClHandle queue, void *to, const void *pattern, size_t pattern_bytes, size_t bytes, uint32_t count, const void *before,              \
+       void *event))                                                                                                                       \
     X(ClHandle, clCreateProgramWithSource, (ClHandle context, uint32_t count, const char **texts, const size_t *lengths, int32_t *error))  \
     X(int32_t, clBuildProgram, (ClHandle program, uint32_t count, const ClHandle *devices, const char *options, void *notify, void *user)) \
     X(int32_t, clGetProgramBuildInfo, (ClHandle program, ClHandle device, uint32_t what, size_t room, void *value, size_t *size))          \

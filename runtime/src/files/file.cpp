@@ -1,6 +1,7 @@
 #include "files/file.h"
 #include <cerrno>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -58,15 +59,23 @@ void *File::map(uint64_t bytes) const {
 
 void File::unmap(void *memory, uint64_t bytes) { munmap(memory, bytes); }
 
-bool File::write(const void *memory, uint64_t bytes) const {
+uint64_t File::append(const void *memory, uint64_t bytes) const {
     const auto *from = static_cast<const char *>(memory);
-    while (bytes > 0) {
-        const ssize_t put = uninterrupted([&] { return ::write(descriptor_, from, bytes); });
-        if (put < 0) return false;
-        from += put;
-        bytes -= static_cast<uint64_t>(put);
+    uint64_t written = 0;
+    while (written < bytes) {
+        const ssize_t put = uninterrupted([&] { return ::write(descriptor_, from + written, bytes - written); });
+        if (put < 0) break;
+        written += static_cast<uint64_t>(put);
     }
-    return true;
+    return written;
+}
+
+bool File::truncate(uint64_t bytes) const {
+    return uninterrupted([&] { return ftruncate(descriptor_, static_cast<off_t>(bytes)); }) == 0;
+}
+
+bool File::lock() const {
+    return uninterrupted([&] { return flock(descriptor_, LOCK_EX | LOCK_NB); }) == 0 || errno != EWOULDBLOCK;
 }
 
 bool File::flush() const {

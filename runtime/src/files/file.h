@@ -31,7 +31,13 @@ public:
     /// Maps the file as private, writable memory. `bytes` is at least 1. Returns NULL if it fails. Release it with `unmap`.
     void *map(uint64_t bytes) const;
     static void unmap(void *memory, uint64_t bytes);
-    bool write(const void *memory, uint64_t bytes) const;
+    bool write(const void *memory, uint64_t bytes) const { return append(memory, bytes) == bytes; }
+    /// Returns the number of bytes that were written. If it is less than `bytes`, errno has the error.
+    uint64_t append(const void *memory, uint64_t bytes) const;
+    bool truncate(uint64_t bytes) const;
+    /// Returns false, and sets errno to EWOULDBLOCK, if another open file has the lock. A file system without locks gives true. The lock
+    /// ends when the file is closed.
+    bool lock() const;
     bool flush() const;
     bool close();
 

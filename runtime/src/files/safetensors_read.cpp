@@ -1,22 +1,13 @@
 #include "base/memory.h"
 #include "files/file.h"
 #include "files/header_parser.h"
+#include "files/safetensors_content.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
 
 using namespace scalide;
-
-struct scalide_safetensors {
-    scalide_tensor *tensors; ///< in the order of the header
-    uint64_t *by_name;       ///< indices of tensors, sorted by name
-    scalide_skipped_tensor *skipped;
-    scalide_metadata *metadata;
-    uint64_t tensor_count, skipped_count, metadata_count;
-    void *data;
-    uint64_t mapped_bytes; ///< of a mapped file; 0: the data is a copy
-};
 
 namespace {
 
@@ -84,10 +75,7 @@ bool parse_into(Reading &reading) {
 /// Places the tables of the result, followed by the tables that only reading needs. They are freed together.
 uint64_t lay_out(Reading &reading, scalide_safetensors &result, void *memory) {
     Carver carver(memory);
-    carver.take<scalide_safetensors>(1);
-    result.tensors = carver.take<scalide_tensor>(result.tensor_count);
-    result.by_name = carver.take<uint64_t>(result.tensor_count);
-    result.skipped = carver.take<scalide_skipped_tensor>(result.tensor_count);
+    take_tables(carver, result, result.tensor_count);
     result.metadata = carver.take<scalide_metadata>(result.metadata_count);
     reading.pool = carver.take<char>(reading.header_bytes + 1);
     reading.header.tensors = carver.take<HeaderTensor>(result.tensor_count);
@@ -165,13 +153,8 @@ bool check_places(Reading &reading) {
 }
 
 void sort_by_name(Reading &reading) {
-    const scalide_safetensors &result = *reading.result;
     const HeaderTensor *tensors = reading.header.tensors;
-    for (uint64_t i = 0; i < result.tensor_count; ++i) result.by_name[i] = i;
-    std::sort(result.by_name, result.by_name + result.tensor_count, [tensors](uint64_t a, uint64_t b) {
-        const int order = std::strcmp(tensors[a].name, tensors[b].name);
-        return order != 0 ? order < 0 : a < b;
-    });
+    sort_names(reading.result->by_name, reading.result->tensor_count, [tensors](uint64_t i) { return tensors[i].name; });
 }
 
 bool check_names(Reading &reading) {
@@ -187,11 +170,19 @@ bool check_names(Reading &reading) {
     return true;
 }
 
+/// Returns false for a version that is newer than this runtime, and for a text that is no version.
+bool is_known_version(const char *text) {
+    int64_t number = 0, newest = version[0] - '0';
+    const char *at = text;
+    for (; *at >= '0' && *at <= '9' && number <= newest; ++at) number = 10 * number + (*at - '0');
+    return at != text && *at == 0 && number <= newest;
+}
+
 bool check_version(const Reading &reading) {
     const char *found = scalide_safetensors_metadata(reading.result, version_key);
-    if (!found || std::strcmp(found, version) == 0) return true;
-    reading.message.begin() << "metadata '" << version_key << "' must be " << version << ", got " << found
-                            << ". Read the file with a newer runtime.";
+    if (!found || is_known_version(found)) return true;
+    (reading.message.begin() << "metadata '" << version_key << "' must be at most " << version << ", got ").name(found)
+        << ". Read the file with a newer runtime.";
     return false;
 }
 
@@ -326,6 +317,8 @@ scalide_status scalide_safetensors_map(const char *path, scalide_safetensors **f
 
 void scalide_safetensors_close(scalide_safetensors *file) {
     if (!file) return;
+    for (uint64_t i = 0; i < file->part_count; ++i) scalide_safetensors_close(file->parts[i]);
+    scalide_msgpack_close(file->flax);
     if (file->mapped_bytes > 0) {
         File::unmap(file->data, file->mapped_bytes);
     } else {
@@ -380,4 +373,10 @@ const char *scalide_safetensors_metadata(const scalide_safetensors *file, const 
         if (std::strcmp(file->metadata[i].key, key) == 0) return file->metadata[i].value;
     }
     return nullptr;
+}
+
+size_t scalide_safetensors_metadata_count(const scalide_safetensors *file) { return file ? file->metadata_count : 0; }
+
+const scalide_metadata *scalide_safetensors_metadata_entry(const scalide_safetensors *file, size_t index) {
+    return index < scalide_safetensors_metadata_count(file) ? &file->metadata[index] : nullptr;
 }

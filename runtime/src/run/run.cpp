@@ -1,83 +1,125 @@
 #include "base/clock.h"
 #include "base/float_environment.h"
-#include "bind/binding.h"
 #include "bind/extent.h"
 #include "bind/prepared.h"
 #include "bind/views.h"
 #include "context/copy.h"
 #include "context/entry.h"
 #include "run/non_finite.h"
+#include "run/show.h"
+#include "run/step_runner.h"
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 using namespace scalide;
 
 namespace {
 
-/// Shows a dense copy of an array with strides.
-void show_strided(const scalide_binding &binding, int32_t buffer, const Trace &trace) {
-    const scalide_program &program = *binding.program;
-    const uint64_t bytes = scalide::bytes_of(program, *binding.layout, buffer);
-    void *memory = allocate(binding.context->allocator, bytes);
-    if (!memory) return fail_run(binding.context, SCALIDE_OUT_OF_MEMORY, "out of memory: cannot copy a result for the trace.");
-    const scalide_array copy = describe(program.buffers[buffer], binding.symbols, memory);
-    copy_elements(binding.user_context, binding.arrays[program.buffers[buffer].index], copy);
-    trace.show(program.buffers[buffer], copy);
-    release(binding.context->allocator, memory);
-}
+/// Runs steps on the CPU (see StepRunner).
+class Cpu {
+public:
+    static constexpr uint64_t read_alignment = 1, write_alignment = memory_alignment; // kernels may write whole vectors
 
-bool show_new_buffers(const scalide_binding &binding, int32_t step, const Trace &trace) {
-    const scalide_program &program = *binding.program;
-    for (int32_t i = 0; i < program.buffer_count; ++i) {
-        const scalide_buffer &buffer = program.buffers[i];
-        if (buffer.first_step != step) continue;
-        if (buffer.storage == SCALIDE_STORAGE_DATA && binding.data[buffer.index].access == Access::strided) {
-            show_strided(binding, i, trace);
-        } else {
-            trace.show(buffer, describe(buffer, binding.symbols, binding.memory[i]));
+    Cpu(scalide_binding &binding, const Trace &trace) : binding_(binding), trace_(trace) {}
+
+    bool run_steps(int32_t first, int32_t end) {
+        for (int32_t step = first; step < end; ++step) {
+            binding_.current_step = step;
+            if (!(trace_.is_on() ? run_traced(step) : call(step))) return false;
         }
+        return true;
     }
-    return binding.context->run_status.load(std::memory_order_relaxed) == SCALIDE_OK;
-}
+    void point(int32_t view, void *memory) { binding_.descriptors[view].host = static_cast<uint8_t *>(memory); }
+    bool copy(void *to, const void *from, uint64_t bytes) {
+        if (bytes > 0) std::memcpy(to, from, bytes);
+        return true;
+    }
+    bool clear(void *memory, uint64_t bytes) {
+        std::memset(memory, 0, bytes);
+        return true;
+    }
+    bool read(const void *memory, void *value, uint64_t bytes) { return copy(value, memory, bytes); }
+    bool write(void *memory, int32_t value) { return copy(memory, &value, sizeof(value)); }
+    bool show_loop_step(const scalide_block &block) {
+        return !trace_.call || for_each_of_loop_step(block, trace_, [this](int32_t buffer) { return show(buffer); });
+    }
+    bool show_results(const scalide_block &block) {
+        return !trace_.call || for_each_result(block, [this](int32_t buffer) { return show(buffer); });
+    }
 
-bool run_step(scalide_binding &binding, void **arguments) {
-    scalide_context *context = binding.context;
-    const int error = binding.program->steps[binding.current_step].kernel(arguments);
-    if (error != 0) {
-        char text[64];
-        Text(text, sizeof(text)) << "the kernel failed with error " << int32_t(error) << '.';
-        fail_run(context, SCALIDE_KERNEL_FAILED, text);
+private:
+    bool is_good() const { return binding_.context->run_status.load(std::memory_order_relaxed) == SCALIDE_OK; }
+
+    bool call(int32_t step) {
+        const int error = binding_.program->steps[step].kernel(binding_.arguments + binding_.layout->steps[step].argument);
+        if (error != 0) {
+            char text[64];
+            Text(text, sizeof(text)) << "the kernel failed with error " << int32_t(error) << '.';
+            fail_run(binding_.context, SCALIDE_KERNEL_FAILED, text);
+        }
+        return is_good();
     }
-    return context->run_status.load(std::memory_order_relaxed) == SCALIDE_OK;
-}
+
+    bool run_traced(int32_t step) {
+        const double begin = trace_.seconds ? now() : 0;
+        if (!call(step)) return false;
+        if (trace_.seconds) trace_.seconds[step] += now() - begin;
+        return !trace_.call || for_each_new_buffer(binding_, step, [this](int32_t buffer) { return show(buffer); });
+    }
+
+    bool show(int32_t index) {
+        const scalide_buffer &buffer = binding_.program->buffers[index];
+        if (buffer.storage == SCALIDE_STORAGE_DATA && binding_.data[buffer.index].access == Access::strided) {
+            show_strided(index);
+        } else {
+            scalide::show(binding_, trace_, index, describe(buffer, binding_.symbols, binding_.memory[index]));
+        }
+        return is_good();
+    }
+
+    /// Shows a dense copy of an array with strides.
+    void show_strided(int32_t index) {
+        const scalide_program &program = *binding_.program;
+        void *memory = allocate(binding_.context->allocator, scalide::bytes_of(program, *binding_.layout, index));
+        if (!memory) return fail_run(binding_.context, SCALIDE_OUT_OF_MEMORY, "out of memory: cannot copy a result for the trace.");
+        const scalide_array copy = describe(program.buffers[index], binding_.symbols, memory);
+        copy_elements(binding_.user_context, binding_.arrays[program.buffers[index].index], copy);
+        scalide::show(binding_, trace_, index, copy);
+        release(binding_.context->allocator, memory);
+    }
+
+    scalide_binding &binding_;
+    const Trace &trace_;
+};
 
 void run_steps(scalide_binding &binding, const Trace &trace) {
-    const scalide_program &program = *binding.program;
-    void **arguments = binding.arguments;
     const auto copy = [&](const scalide_array &from, const scalide_array &to) { copy_elements(binding.user_context, from, to); };
     for_each_copy_in(binding, copy);
-    for (int32_t step = 0; step < program.step_count; ++step) {
-        binding.current_step = step;
-        const double begin = trace.profile ? now() : 0;
-        if (!run_step(binding, arguments)) return;
-        if (trace.profile) keep_fastest(trace.profile[step], now() - begin);
-        if (trace.call && !show_new_buffers(binding, step, trace)) return;
-        arguments += 1 + program.steps[step].operand_count;
+    Cpu cpu(binding, trace);
+    if (StepRunner<Cpu>(binding, cpu).run()) for_each_copy_out(binding, copy);
+}
+
+/// Writes the message of a failed run, with the step of the program and the steps of its loops.
+scalide_status fail(scalide_binding &binding, scalide_status status) {
+    Text text = start_message(binding.context) << binding.program->name;
+    if (!is_stop(status) && binding.program->step_count > 0) {
+        text << '.' << binding.program->steps[binding.current_step].name << ": ";
+        if (binding.loops.current >= 0) print_loops(text << "in ", binding, true) << ": ";
+    } else {
+        text << ": ";
     }
-    for_each_copy_out(binding, copy);
+    text << binding.context->failure;
+    report(binding.context, status);
+    if (!is_stop(status)) binding.status = status;
+    return status;
 }
 
 scalide_status finish(scalide_binding &binding) {
     scalide_context *context = binding.context;
     level_scratch(context);
-    const auto status = static_cast<scalide_status>(context->run_status.load(std::memory_order_relaxed));
-    if (status != SCALIDE_OK) {
-        context->run_status.store(SCALIDE_OK, std::memory_order_relaxed);
-        start_message(context) << binding.program->name << '.' << binding.program->steps[binding.current_step].name << ": "
-                               << context->failure;
-        binding.status = report(context, status);
-    }
-    return status;
+    const auto status = static_cast<scalide_status>(context->run_status.exchange(SCALIDE_OK, std::memory_order_relaxed));
+    return status == SCALIDE_OK ? status : fail(binding, status);
 }
 
 /// After a failure, the values that the binding keeps are not known.
@@ -93,7 +135,12 @@ scalide_status run(scalide_binding &binding, const Trace &trace) {
     const scalide_status taken = take_next_constants(binding);
     if (taken != SCALIDE_OK) return taken;
     if (binding.status != SCALIDE_OK) return refuse_failed(binding);
-    if (binding.context->device) return run_on_device(binding, trace);
+    binding.loops.current = -1;
+    binding.current_step = 0;
+    if (binding.context->device) {
+        run_on_device(binding, trace);
+        return finish(binding);
+    }
     Worker &caller = binding.context->workers[0];
     jmp_buf here;
     caller.escape = &here;
@@ -121,7 +168,7 @@ uint64_t bytes_of(const scalide_binding &binding, const scalide_step &step) {
 
 /// The code that looks at the results of a checked run.
 struct Watch {
-    const scalide_binding &binding;
+    scalide_binding &binding;
     scalide_non_finite *first;
 };
 
@@ -129,7 +176,10 @@ void note_non_finite(void *user, const scalide_traced *buffer, const scalide_arr
     const Watch &watch = *static_cast<const Watch *>(user);
     if (watch.first->buffer || !has_non_finite(*array)) return;
     const int32_t step = watch.binding.current_step;
-    *watch.first = {buffer->name, watch.binding.program->steps[step].name, static_cast<size_t>(step)};
+    *watch.first = {buffer->name, watch.binding.program->steps[step].name, static_cast<size_t>(step), nullptr};
+    if (!buffer->loops) return;
+    Text(watch.binding.loops.words, sizeof(watch.binding.loops.words)) << buffer->loops;
+    watch.first->loops = watch.binding.loops.words;
 }
 
 } // namespace
@@ -149,7 +199,7 @@ scalide_status scalide_run_checked(scalide_binding *binding, scalide_non_finite 
     if (entry.status() != SCALIDE_OK) return entry.status();
     *first = {};
     Watch watch = {*binding, first};
-    return run(*binding, {note_non_finite, &watch});
+    return run(*binding, {note_non_finite, &watch, nullptr, true});
 }
 
 scalide_status scalide_profile(scalide_binding *binding, int32_t runs, scalide_step_profile *steps, size_t count) {
@@ -164,7 +214,18 @@ scalide_status scalide_profile(scalide_binding *binding, int32_t runs, scalide_s
     for (size_t i = 0; i < count; ++i)
         steps[i] = {binding->program->steps[i].name, std::numeric_limits<double>::infinity(),
                     bytes_of(*binding, binding->program->steps[i])};
+    auto *seconds = static_cast<double *>(allocate(binding->context->allocator, sizeof(double) * count));
+    if (!seconds) {
+        start_message(binding->context) << binding->program->name << ": out of memory: cannot allocate the times of the steps.";
+        return SCALIDE_OUT_OF_MEMORY;
+    }
     scalide_status status = SCALIDE_OK;
-    for (int32_t i = 0; i < runs && status == SCALIDE_OK; ++i) status = run(*binding, {nullptr, nullptr, steps});
+    for (int32_t i = 0; i < runs && status == SCALIDE_OK; ++i) {
+        std::fill_n(seconds, count, 0.0);
+        status = run(*binding, {nullptr, nullptr, seconds});
+        for (size_t step = 0; step < count && status == SCALIDE_OK; ++step)
+            steps[step].seconds = std::min(steps[step].seconds, seconds[step]);
+    }
+    release(binding->context->allocator, seconds);
     return status;
 }

@@ -21,8 +21,10 @@ BuildFolders build_folders() {
     return {home.rules, home.include};
 }
 
-CompiledProgram::CompiledProgram(const Program &program, const Rulebook &rulebook, const Policy &policy, const std::string &target) {
+CompiledProgram::CompiledProgram(const Program &program, const Rulebook &rulebook, const Policy &policy, const std::string &target,
+                                 Unroll unroll) {
     BuildOptions options;
+    options.unroll = unroll;
     options.target = target;
     options.policy = policy;
     options.output_folder = folder_.path;

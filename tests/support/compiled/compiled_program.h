@@ -15,7 +15,8 @@ BuildFolders build_folders();
 /// is compiled for all GPU architectures, or for the one in the environment variable SCALIDE_CARD_ARCH ("90").
 class CompiledProgram {
 public:
-    CompiledProgram(const Program &program, const Rulebook &rulebook, const Policy &policy, const std::string &target = "host");
+    CompiledProgram(const Program &program, const Rulebook &rulebook, const Policy &policy, const std::string &target = "host",
+                    Unroll unroll = Unroll::short_ones);
     CompiledProgram(const CompiledProgram &) = delete;
 
     /// The fused program, which `interpret` runs in mode `stored` for comparison. A scaled argument is two arguments here.

@@ -79,12 +79,7 @@ std::vector<double> naive_dense(const LayerCase &c, const Array &x, const Array 
 }
 
 std::string error_of(const std::string &generator) {
-    try {
-        run_generator(generator, {}, rules());
-    } catch (const UserError &error) {
-        return words_of(error);
-    }
-    return "no error";
+    return words_of_error([&] { run_generator(generator, {}, rules()); });
 }
 
 /// Two microbatches of one layer, with a statistic of its inputs and an optimizer that updates all states.

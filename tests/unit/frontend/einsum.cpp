@@ -95,14 +95,11 @@ const std::vector<Case> cases{
 };
 
 std::string error_of(const std::string &subscripts, const std::vector<Shape> &shapes) {
-    try {
+    return words_of_error([&] {
         std::vector<Array> inputs;
         for (const Shape &shape : shapes) inputs.push_back(counted(shape, 0));
         einsum_of(subscripts, inputs);
-    } catch (const UserError &error) {
-        return words_of(error);
-    }
-    return "no error";
+    });
 }
 
 } // namespace

@@ -11,12 +11,7 @@ using namespace scalide;
 namespace {
 
 std::string error_of(const std::string &generator, const Parameters &parameters = {}) {
-    try {
-        run_generator(generator, parameters, rules());
-    } catch (const UserError &error) {
-        return words_of(error);
-    }
-    return "no error";
+    return words_of_error([&] { run_generator(generator, parameters, rules()); });
 }
 
 /// The text of one program.

@@ -27,12 +27,7 @@ std::vector<Array> run(const Array &x, const std::function<std::vector<Tensor>(c
 Tensor hypotenuse(const Tensor &a, const Tensor &b) { return apply("sqrt", {a * a + b * b}); }
 
 std::string error_of(const std::function<std::vector<Tensor>(const Tensor &)> &function) {
-    try {
-        run({Dtype::f32, {2, 3}, {0, 1, 2, 3, 4, 5}}, function);
-    } catch (const UserError &error) {
-        return words_of(error);
-    }
-    return "no error";
+    return words_of_error([&] { run({Dtype::f32, {2, 3}, {0, 1, 2, 3, 4, 5}}, function); });
 }
 
 const Array matrix{Dtype::f32, {2, 3}, {3, -4, 12, 8, 15, 0}};
@@ -80,7 +75,8 @@ TEST(frontend, mistakes_of_reductions) {
     EXPECT_EQ(
         error_of([](const Tensor &x) { return std::vector<Tensor>{reduce(x, 0, [&](const Tensor &a, const Tensor &) { return a + x; })}; }),
         "this tensor belongs to another program. Use tensors only in the generator that declares them, and pass them to another generator "
-        "with call(). Inside the function of a reduction, use only its arguments and numbers");
+        "with call(). Inside the function of a reduction, use only its arguments and numbers. A value of a body or a branch leaves it as a "
+        "result");
     EXPECT_EQ(error_of([](const Tensor &x) {
                   return reduce({x, x}, {0}, [](const std::vector<Tensor> &a, const std::vector<Tensor> &) { return a; });
               }),

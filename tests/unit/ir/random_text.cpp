@@ -19,6 +19,7 @@ public:
         Program program = make_one("main", {{Dtype::f32, {Extent::symbol("b"), Extent::symbol("n")}}}); // which gives the symbols
         for (size_t count = below(3); count > 0; count--) program.programs.push_back(make_one("sub" + std::to_string(count)));
         for (const Program &callee : program.programs) add_call(program, callee);
+        if (flip()) add_loop(program, 0);
         return program;
     }
 
@@ -87,8 +88,8 @@ private:
     }
 
     std::string name_of_value() {
-        return any_of<std::string>(
-            {"y", "scope", "cotangent", "x.data", "$c", "program", "", "b", "layer 0/\"w\"", "\\", "\n", "data", "\u00e9"});
+        return any_of<std::string>({"y", "scope", "cotangent", "x.data", "$c", "program", "", "b", "layer 0/\"w\"", "\\", "\n", "data",
+                                    "with", "each", "step", "\u00e9"});
     }
 
     ArrayPart part() {
@@ -117,6 +118,32 @@ private:
         std::vector<Type> types;
         for (const Result &result : callee.results) types.push_back(callee.type(result.value));
         add_node(program, call, types);
+    }
+
+    /// A scan over an argument made for it, with loops in its body.
+    void add_loop(Program &program, int depth) {
+        const Extent length = extent();
+        const Type element = type();
+        Type whole = element;
+        whole.shape.insert(whole.shape.begin(), length);
+        Node source, scan;
+        source.op = "iota";
+        scan.op = "scan";
+        scan.attributes["length"] = length;
+        Program body;
+        body.name = "body" + name_of_value();
+        const auto add_argument = [&](const Type &inner, Supply supply, bool inout) {
+            body.arguments.push_back({.value = add_value(body, "a" + name_of_value(), inner), .inout = inout, .supply = supply});
+        };
+        add_argument(element, Supply::each, false);
+        scan.operands = add_node(program, source, {whole});
+        add_argument(element, Supply::run, true);
+        scan.operands.push_back(add_node(program, source, {element})[0]);
+        add_argument({Dtype::i32, {}}, Supply::step, false);
+        if (depth < 3 && flip()) add_loop(body, depth + 1);
+        body.results = {{body.value_name(1), 0, false, 1}, {"r$", static_cast<ValueId>(below(2)), false, -1}};
+        scan.regions = {std::make_shared<const Program>(std::move(body))};
+        add_node(program, scan, {element, whole}, name_of_value());
     }
 
     std::mt19937 random_;

@@ -2,6 +2,7 @@
 #include "support/folder.h"
 #include <fstream>
 #include <gtest/gtest.h>
+#include <set>
 
 using namespace scalide;
 namespace fs = std::filesystem;
@@ -119,7 +120,7 @@ TEST(rulebook, our_policies_load) {
         EXPECT_FALSE(policy.doc.empty()) << name;
         EXPECT_EQ(policy.name, name);
         EXPECT_EQ(policy.rules.empty(), policy.name == "f32");
-        const bool has_scales = policy.name != "f32" && policy.name != "bf16";
+        const bool has_scales = !std::set<std::string>{"f32", "bf16", "amp_f16", "amp_bf16"}.contains(name);
         EXPECT_EQ(policy.overflow, has_scales ? Overflow::saturate : Overflow::format) << name;
     }
     EXPECT_THROW(load_policy("nowhere.yaml"), UserError);

@@ -85,6 +85,18 @@ TEST(transforms, inline_calls_binds_symbols) {
     EXPECT_EQ(outputs[1].data, (std::vector<double>{1, 2, 3, 4}));
 }
 
+/// The loop of a gradient computes primal values again. Policies give their operands the formats of primal values.
+TEST(transforms, inline_calls_keeps_roles_in_loops) {
+    const std::string text = "program p(c: f32[2], xs: f32[9, 2]) -> (r: f32[2]) {\n  r = scan(c, xs) {length: 9} cotangent with\n"
+                             "    body(c: f32[2] inout, x: f32[2] each) -> (c = after) {\n"
+                             "      again = tanh(x)\n      after = mul(c, again) cotangent\n    }\n}\n";
+    const Program inlined = inline_calls(infer_types(parse_program(text, "t.scl"), rules()), rules(), Unroll::none);
+    const Node &loop = inlined.nodes[0];
+    EXPECT_EQ(loop.role, Role::cotangent);
+    EXPECT_EQ(loop.regions[0]->nodes[0].role, Role::primal);
+    EXPECT_EQ(loop.regions[0]->nodes[1].role, Role::cotangent);
+}
+
 /// A cotangent goes through the sub-program of map_on_backward, once for each differentiation; a wrong sub-program is refused.
 TEST(transforms, inline_calls_maps_cotangents) {
     const std::string text = "program clip(ct: f32[n]) -> (y: f32[n]) {\n  y = clamp(-1, ct, 1)\n}\n"

@@ -1,4 +1,3 @@
-#include "ir/verify.h"
 #include "support.h"
 #include "support/programs/random_program.h"
 #include "transforms/analysis/passes.h"
@@ -6,17 +5,6 @@
 #include <gtest/gtest.h>
 
 namespace scalide {
-
-namespace {
-
-/// The body of a program, simplified.
-std::string simplified(const std::string &text) {
-    const Program program = simplify(typed(text), rules());
-    verify(program, "simplify");
-    return body(program);
-}
-
-} // namespace
 
 TEST(transforms, simplify_keeps_what_it_can_not_improve) {
     EXPECT_EQ(simplified("(x: f32[4]) -> (z: f32[4]) {\n y = exp(x)\n z = mul(y, x)\n}"), "y = exp(x) : f32[4]\nz = mul(y, x) : f32[4]\n");

@@ -21,4 +21,10 @@ std::string body(const Program &program) {
     return lines;
 }
 
+std::string simplified(const std::string &text) {
+    const Program program = simplify(typed(text), rules());
+    verify(program, "simplify");
+    return body(program);
+}
+
 } // namespace scalide

@@ -91,7 +91,7 @@ class Program:
             raise TypeError(f"{self.name}: the number of {kind} by position must be {len(places)}, got {len(args)}")
         if set(kwargs) != names:
             raise TypeError(f"{self.name}: the {kind} by keyword must be {sorted(names)}, got {sorted(kwargs)}")
-        whole_args, whole_kwargs = self.in_tree.unflatten([None] * sum((*positional, *named.values())))
+        whole_args, whole_kwargs = self.in_tree.unflatten([object()] * sum((*positional, *named.values())))
         whole_args = list(whole_args)
         for place, value in zip(places, args):
             whole_args[place] = value

@@ -20,7 +20,7 @@ class Tree:
     def flatten(self, value) -> list:
         """Returns the arrays of `value` in order. Raises TypeError if `value` has another structure."""
         leaves: list = []
-        _flatten(self.node, value, leaves, "")
+        _flatten(self.node, value, leaves, None)
         return leaves
 
     def unflatten(self, leaves: Sequence) -> Any:
@@ -73,26 +73,31 @@ def class_named(text: str) -> type:
     return found
 
 
-def _flatten(node, value, leaves: list, path: str) -> None:
+def _place(path) -> str:
+    """Returns the text of a path: None, or a pair of the path of the container and the key in it. Only errors need the text."""
+    return "" if path is None else f"{_place(path[0])}[{path[1]!r}]"
+
+
+def _flatten(node, value, leaves: list, path) -> None:
     if node == LEAF:
         leaves.append(value)
     elif node is None:
         if value is not None:
-            raise TypeError(f"{path or 'argument'}: must be None, got {type(value).__name__}")
+            raise TypeError(f"{_place(path) or 'argument'}: must be None, got {type(value).__name__}")
     elif "dict" in node:
         nodes = node["dict"]
-        if not hasattr(value, "keys") or set(value.keys()) != set(nodes):
+        if not hasattr(value, "keys") or set(value.keys()) != nodes.keys():
             got = sorted(value.keys()) if hasattr(value, "keys") else type(value).__name__
-            raise TypeError(f"{path or 'arguments'}: must have the keys {sorted(nodes)}, got {got}")
+            raise TypeError(f"{_place(path) or 'arguments'}: must have the keys {sorted(nodes)}, got {got}")
         for key, inner in nodes.items():
-            _flatten(inner, value[key], leaves, f"{path}[{key!r}]")
+            _flatten(inner, value[key], leaves, (path, key))
     else:
         nodes = node.get("fields") or node.get("list") or node.get("tuple") or []
         if not isinstance(value, (list, tuple)) or len(value) != len(nodes):
             got = f"{len(value)}" if isinstance(value, (list, tuple)) else type(value).__name__
-            raise TypeError(f"{path or 'arguments'}: must be a sequence of {len(nodes)}, got {got}")
+            raise TypeError(f"{_place(path) or 'arguments'}: must be a sequence of {len(nodes)}, got {got}")
         for place, inner in enumerate(nodes):
-            _flatten(inner, value[place], leaves, f"{path}[{place}]")
+            _flatten(inner, value[place], leaves, (path, place))
 
 
 def _unflatten(node, leaves) -> Any:

@@ -9,7 +9,7 @@ namespace scalide {
 namespace {
 
 /// Limits of a kernel: its results share the shared memory, and all its stages are compiled together.
-constexpr size_t most_results = 8, most_nodes = 60;
+constexpr size_t most_results = 8, most_tiled_nodes = 60;
 /// Tiles cover two axes, and a grid of blocks has three.
 constexpr size_t most_axes = 3;
 
@@ -62,7 +62,7 @@ private:
     /// True if the nodes are elementwise on `shape` or transposed copies of values of this shape.
     bool is_tile_of(const std::vector<int> &nodes, const Extents &shape) const {
         const bool has_tiles = !shape.empty() && shape.size() <= most_axes && std::ranges::find(shape, Extent(1)) == shape.end();
-        return has_tiles && nodes.size() <= most_nodes && std::ranges::all_of(nodes, [&](int node) {
+        return has_tiles && nodes.size() <= most_tiled_nodes && std::ranges::all_of(nodes, [&](int node) {
                    const ValueId turned = turned_by(node);
                    return turned >= 0 ? shape_of(turned) == shape && !is_overwriting(node) : walks(node, nodes, shape);
                });

@@ -23,6 +23,7 @@ _tree.register_pytree_with_keys(
 from .primitives import add_operator, add_rule  # noqa: E402, isort: skip
 from . import compat as _compat  # noqa: E402
 from . import core, lax, ops, quantization, tree, utils  # noqa: E402
+from .amp import amp, amp_stop, default_amp_policy, use_compute_precision, use_original_precision  # noqa: E402
 from .call import call, vjp  # noqa: E402
 from .config import Pow2RoundMode, ScalifyConfig, get_scalify_config  # noqa: E402
 from .core import as_scaled_array, asarray, debug_callback, scaled_array  # noqa: E402
@@ -32,5 +33,6 @@ from .trace import TraceError, trace  # noqa: E402
 
 _compat.warn_if_newer(_jax.__version__)
 
-__all__ = ["Number", "Pow2RoundMode", "ScaledArray", "ScalifyConfig", "TraceError", "add_operator", "add_rule", "as_scaled_array", "asarray", "call", "core", "debug_callback",
-           "get_scalify_config", "grad", "lax", "ops", "quantization", "scaled_array", "scalify", "trace", "tree", "utils", "value_and_grad", "vjp"]
+__all__ = ["Number", "Pow2RoundMode", "ScaledArray", "ScalifyConfig", "TraceError", "add_operator", "add_rule", "amp", "amp_stop", "as_scaled_array", "asarray", "call", "core", "debug_callback",
+           "default_amp_policy", "get_scalify_config", "grad", "lax", "ops", "quantization", "scaled_array", "scalify", "trace", "tree", "use_compute_precision",
+           "use_original_precision", "utils", "value_and_grad", "vjp"]

@@ -1,6 +1,7 @@
 """All code that depends on the version of JAX: names of primitives and parameters, and private names of JAX."""
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import pathlib
@@ -43,6 +44,9 @@ CALLS = {
     "composite": "jaxpr",
 }
 
+#: Primitives for loops and branches.
+CONTROL = frozenset(("scan", "while", "cond"))
+
 #: Parameters that do not affect values, of any version.
 SILENT = frozenset("""accuracy precision sharding out_sharding weak_type indices_are_sorted unique_indices is_stable algorithm transpose_algorithm
     update_jaxpr update_consts recall_target reduction_input_size_override aggregate_to_topk prevent_cse impl""".split())
@@ -77,6 +81,30 @@ def primitives_of(jaxpr) -> set[str]:
             inner = [each for each in (value if isinstance(value, (list, tuple)) else (value,)) if hasattr(each, "eqns")]
             names.update(*map(primitives_of, inner))
     return names
+
+
+def has_body(eqn) -> bool:
+    """Returns True for an equation with a jaxpr among its parameters."""
+    values = [each for value in eqn.params.values() for each in (value if isinstance(value, (list, tuple)) else (value,))]
+    return any(hasattr(value, "eqns") for value in values)
+
+
+@contextlib.contextmanager
+def context_of(eqn, keeps_line: bool):
+    """Enters the context in which an equation was traced: its named scopes, its settings and, unless `keeps_line`, its source line. Gives the
+    names of the scopes and of the transformations around it, outermost first."""
+    stack = source_info_util.current_name_stack() + eqn.source_info.name_stack
+    place = source_info_util.current() if keeps_line else eqn.source_info
+    with source_info_util.user_context(place.traceback, name_stack=stack), eqn.ctx.manager:
+        yield [entry.name for entry in stack.stack]
+
+
+def bind(primitive, operands: list, params: dict) -> list:
+    """Applies a primitive to operands, with the parameters of an equation. Returns all results."""
+    bound = primitive.get_bind_params(params)
+    functions, params = bound if isinstance(bound, tuple) else ((), bound)  # 0.4.33
+    results = primitive.bind(*functions, *operands, **params)
+    return list(results) if primitive.multiple_results else [results]
 
 
 def decomposition_of(eqn):
@@ -114,6 +142,16 @@ def _lowered_function(rule) -> Callable | None:
     if getattr(rule, "__qualname__", "") != "lower_fun.<locals>.f_lowered":
         return None
     return inspect.getclosurevars(rule).nonlocals["fun"]
+
+
+def trees_of(traced) -> tuple:
+    """Returns (structure of the arguments, whether each of their arrays is donated, structure of the results) of a traced function.
+
+    `args_info` of JAX would put objects that are no arrays into the containers of the user. Some classes compute with what they contain."""
+    if hasattr(traced, "_in_tree"):
+        return traced._in_tree, list(traced._params["donated_invars"])[: traced._in_tree.num_leaves], traced.out_tree
+    infos, structure = jax.tree_util.tree_flatten(traced.args_info)  # 0.4.33
+    return structure, [info.donated for info in infos], traced._out_tree
 
 
 def argument_number(variable, jaxpr) -> int | None:

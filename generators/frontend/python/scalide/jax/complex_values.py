@@ -5,7 +5,7 @@ parts, which JAX traces. An FFT becomes the operator of rules/composite/fft.yaml
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -31,6 +31,22 @@ def is_complex(aval) -> bool:
 def pair_of(walk, array) -> Pair:
     """Returns a known complex array as a pair."""
     return Pair(walk.constant(np.array(array.real)), walk.constant(np.array(array.imag)))
+
+
+def parts_of(values: Sequence) -> list:
+    """Returns values with both parts of a pair, one after the other."""
+    return [part for value in values for part in ((value.real, value.imag) if isinstance(value, Pair) else (value,))]
+
+
+def avals_of_parts(avals: Sequence) -> list:
+    """Returns the abstract values of the parts of values."""
+    return [_real(aval) for aval in avals for _ in range(1 + is_complex(aval))]
+
+
+def joined(parts: Sequence, avals: Sequence) -> list:
+    """Returns the values that have these parts and abstract values."""
+    rest = iter(parts)
+    return [Pair(next(rest), next(rest)) if is_complex(aval) else next(rest) for aval in avals]
 
 
 def rule_of(equation) -> Callable:

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import compat
 from .text import Number, Value, is_float
-from .walk import LONGEST_UNROLL, Equation, Walk, dtype_of, extent_of, shape_of, warn_dropped
+from .walk import Equation, Walk, dtype_of, extent_of, shape_of, warn_dropped
 
 #: The rules by the name of the primitive. A rule is a function (walk, equation, operands) that returns the values of the results.
 RULES: dict[str, Callable[[Walk, Equation, Sequence], list]] = {}
@@ -388,60 +388,6 @@ def _is_relu(closed) -> bool:
     return x is body.invars[0] and isinstance(zero, compat.Literal) and zero.val == 0
 
 
-@add_rule("scan")
-def scan(walk, equation, operands):
-    """Unrolls a short scan."""
-    params, length = equation.params, equation.params["length"]
-    if not isinstance(length, int) or length > LONGEST_UNROLL:
-        raise equation.fail(f"a loop is unrolled, so it must have at most {LONGEST_UNROLL} steps", f"{length} steps", "Write the loop in the application")
-    shared, carried = compat.scan_counts(params)
-    fixed, carry, sequences = operands[:shared], operands[shared : shared + carried], operands[shared + carried :]
-    steps: list = [None] * length
-    for step in reversed(range(length)) if params["reverse"] else range(length):
-        elements = [take_one(walk, walk.writer.value(sequence), 0, step) for sequence in sequences]
-        results = walk.run_closed(params["jaxpr"], [*fixed, *carry, *elements])
-        carry, steps[step] = results[: len(carry)], results[len(carry) :]
-    stacked = []
-    for index, aval in enumerate(equation.outputs[len(carry) :]):
-        shape = shape_of(aval, equation.fail)
-        dtype = dtype_of(aval, equation.fail)
-        if not length:
-            stacked += walk.emit("broadcast_in_dim", [Number(0, dtype)], {"shape": list(shape), "dims": []}, [(dtype, shape)])
-            continue
-        parts = [walk.reshape(walk.writer.value(step[index]), (1, *shape[1:])) for step in steps]
-        stacked += walk.emit("concatenate", parts, {"dimension": 0}, [(dtype, shape)])
-    return [*carry, *stacked]
-
-
-@add_rule("while")
-def while_loop(walk, equation, operands):
-    """Unrolls a while loop if its condition is a number at each step."""
-    params = equation.params
-    conditions, bodies = params["cond_nconsts"], params["body_nconsts"]
-    of_condition, of_body = operands[:conditions], operands[conditions : conditions + bodies]
-    carry = operands[conditions + bodies :]
-    for _ in range(LONGEST_UNROLL + 1):
-        (goes_on,) = walk.run_closed(params["cond_jaxpr"], [*of_condition, *carry])
-        if not isinstance(goes_on, Number):
-            break
-        if not goes_on.value:
-            return carry
-        carry = walk.run_closed(params["body_jaxpr"], [*of_body, *carry])
-    raise equation.fail(f"a loop is unrolled, so it must have a static number of at most {LONGEST_UNROLL} steps", "a condition on array values, or more steps",
-                        "Write the loop in the application, or use jax.lax.fori_loop with numbers as bounds")  # fmt: skip
-
-
-@add_rule("cond")
-def cond(walk, equation, operands):
-    """If the index is a number, returns that branch. If it is an array, computes all branches and selects the result, as jax.vmap does."""
-    which, *rest = operands
-    branches = equation.params["branches"]
-    if isinstance(which, Number):
-        return walk.run_closed(branches[min(max(int(which.value), 0), len(branches) - 1)], rest)
-    cases = [map(walk.writer.value, walk.run_closed(branch, rest)) for branch in branches]
-    return [walk.emit("select_n", [which, *values], {}, [type_])[0] for type_, values in zip(walk.types(equation), zip(*cases))]
-
-
 @add_rule("platform_index")
 def platform_index(walk, equation, operands):
     for place, platforms in enumerate(equation.params["platforms"]):
@@ -453,7 +399,7 @@ def platform_index(walk, equation, operands):
 @add_rule("debug_callback", "debug_print", "dce_sink")
 def dropped(walk, equation, operands):
     if equation.name != "dce_sink":
-        warn_dropped(equation)
+        warn_dropped(walk, equation)
     return []
 
 

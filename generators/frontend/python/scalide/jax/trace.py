@@ -19,11 +19,11 @@ from ..program import Program
 from ..saving import key_name
 from ..scaled_array import ScaledArray
 from ..words import is_name, meant, name_text
-from . import compat, primitives_windows  # noqa: F401, fills the table
+from . import compat, loops, primitives_windows  # noqa: F401, fill the table
 from .activations import fold_activations
 from .dequantization import fold_dequantization
 from .primitives import RULES
-from .text import Number, Value, Writer, is_float, type_text
+from .text import Number, Value, Writer, is_float, typed
 from .complex_values import Pair
 from .walk import DTYPES, TraceError, Walk, dtype_of, shape_of
 
@@ -125,7 +125,10 @@ class _Watched:
 
 
 def _explained(error: TypeError, parameters: _Parameters, args, kwargs) -> TypeError:
-    """Returns an error that names the first argument that is no array, if JAX refuses it. Otherwise returns `error`."""
+    """Returns an error that names the first argument that is no array, or that JAX cannot take apart. Otherwise returns `error`."""
+    if "ArgInfo" in str(error):  # JAX 0.4.33
+        return TypeError(f"an argument: its class computes with what it contains, and JAX {jax.__version__} puts objects into it that are no arrays. Use a later "
+                         f"JAX, or pass the arrays of the argument and make it in the function. {error}")  # fmt: skip
     given = {**{parameters.name(place): args[place] for place in parameters.traced}, **kwargs}
     for name, argument in given.items() if str(error).startswith(compat.NO_ARRAY) else ():
         for path, leaf in tree_util.tree_flatten_with_path(argument)[0]:
@@ -238,16 +241,28 @@ class _JaxTree:
 
     def parts(self) -> tuple[list[int], dict[str, int]]:
         args, kwargs = self.structure.children()
-        names = sorted(tree_util.tree_unflatten(self.structure, [None] * self.structure.num_leaves)[1])
+        names = sorted(_filled(self.structure)[1])
         return [child.num_leaves for child in args.children()], {name: child.num_leaves for name, child in zip(names, kwargs.children())}
 
     def unflatten(self, leaves) -> Any:
         return tree_util.tree_unflatten(self.structure, leaves)
 
 
+_LEAF = object()  #: what classes of pytrees must accept instead of an array: JAX puts plain objects into them, too
+
+
+def _filled(structure):
+    """Returns the containers of a structure, with `_LEAF` instead of each array."""
+    return tree_util.tree_unflatten(structure, [_LEAF] * structure.num_leaves)
+
+
+def _paths_of(structure) -> list[tuple]:
+    """Returns the path to each array."""
+    return [path for path, _ in tree_util.tree_flatten_with_path(_filled(structure))[0]]
+
+
 def _tree_of(structure):
-    leaf = object()
-    node = tree.node_of(tree_util.tree_unflatten(structure, [leaf] * structure.num_leaves), lambda value: value is leaf)
+    node = tree.node_of(_filled(structure), lambda value: value is _LEAF)
     return _JaxTree(structure) if node is NotImplemented else tree.Tree(node)
 
 
@@ -256,19 +271,20 @@ class _Signature:
 
     def __init__(self, parameters: _Parameters, traced, is_scaled: _Scaled, constants: set[int | str] | None):
         self.parameters, self.traced, self.is_scaled, self.constants = parameters, traced, is_scaled, constants
-        self.infos, self.in_structure = tree_util.tree_flatten_with_path(traced.args_info)
-        self.out_infos, self.out_structure = tree_util.tree_flatten_with_path(traced.out_info)
+        self.in_structure, self.donated, self.out_structure = compat.trees_of(traced)
+        self.paths, self.out_paths = _paths_of(self.in_structure), _paths_of(self.out_structure)
         self.writer = Writer()
 
     def program(self, name: str) -> Program:
         jaxpr, _ = compat.open_jaxpr(self.traced.jaxpr)
-        arguments = [self._argument(path, variable.aval) for (path, _), variable in zip(self.infos, jaxpr.invars)]
+        arguments = [self._argument(path, variable.aval) for path, variable in zip(self.paths, jaxpr.invars)]
         walk = Walk(self.writer, RULES)
         self.writer.place = (place,) if (place := compat.caller_place()) else None
         results = walk.run_closed(self.traced.jaxpr, arguments)
-        results = [self._result(walk, result, path) for result, (path, _) in zip(results, self.out_infos)]
-        fold_activations(walk.writer)
-        fold_dequantization(walk.writer)
+        results = [self._result(walk, result, path) for result, path in zip(results, self.out_paths)]
+        for writer in walk.writer.all_writers():
+            fold_activations(writer)
+            fold_dequantization(writer)
         walk.writer.drop_unused(results)
         hidden = [Value(constant, DTYPES[str(array.dtype)], array.shape) for constant, array in walk.constants.items()]
         overwritten = self._donated(arguments, results)
@@ -299,9 +315,9 @@ class _Signature:
 
     def _donated(self, arguments, results) -> dict[int, Value]:
         """Maps the number of a result to the donated argument that it overwrites. Equal paths go first, then equal types."""
-        free = {i: argument for i, ((_, info), argument) in enumerate(zip(self.infos, arguments)) if info.donated}
+        free = {i: argument for i, (donated, argument) in enumerate(zip(self.donated, arguments)) if donated}
         overwritten: dict[int, Value] = {}
-        for same in (lambda i, o: self.infos[i][0][2:] == self.out_infos[o][0][1:] or self.infos[i][0][2:] == self.out_infos[o][0], lambda i, o: True):
+        for same in (lambda i, o: self.paths[i][2:] in (self.out_paths[o][1:], self.out_paths[o]), lambda i, o: True):
             for o, result in enumerate(results):
                 fitting = [i for i, a in free.items() if (a.dtype, a.shape) == (result.dtype, result.shape) and same(i, o)]
                 if fitting and o not in overwritten:
@@ -313,7 +329,7 @@ class _Signature:
         constants = self._constant_names(arguments)
         declared = [type_of(a) + " inout" * (a.name in inouts) + " constant" * (a.name in constants) for a in arguments]
         made = []
-        for number, ((path, _), result) in enumerate(zip(self.out_infos, results)):
+        for number, (path, result) in enumerate(zip(self.out_paths, results)):
             if number in overwritten:
                 made.append(f"{name_text(overwritten[number].name)} = {name_text(result.name)}")
             else:
@@ -330,13 +346,13 @@ class _Signature:
         """Returns the names of the constant arguments. `arguments` ends with the closed-over arrays."""
         if self.constants is None:
             return set()
-        names = {argument.name for argument in arguments[len(self.infos) :]}
-        for (path, info), argument in zip(self.infos, arguments):
+        names = {argument.name for argument in arguments[len(self.paths) :]}
+        for path, donated, argument in zip(self.paths, self.donated, arguments):
             side, which, *_ = path
             place = self.parameters.traced[which.idx] if side.idx == 0 else which.key
             if place not in self.constants:
                 continue
-            if info.donated:
+            if donated:
                 raise ValueError(f"argument '{argument.name}' cannot be both donated and constant. Remove it from one of the lists")
             names.add(argument.name)
         return names
@@ -389,4 +405,4 @@ def _is_taken(constraint: str, bounds: dict[str, _Bounds], replaced: set[str]) -
 
 
 def type_of(value: Value, name: str | None = None) -> str:
-    return f"{name_text(name or value.name)}: {type_text(value.dtype, value.shape)}" + " scaled" * value.scaled
+    return typed(value, name or value.name) + " scaled" * value.scaled

@@ -10,14 +10,10 @@ import numpy as np
 
 from .. import arrays
 from . import compat, complex_values
-from .text import Extent, Number, Value, Writer
+from .text import Extent, Number, Region, Value, Writer
 
 #: The names of dtypes in Scalide by their names in JAX.
 DTYPES = {str(numpy): name for name, (numpy, _) in arrays.DTYPES.items() if numpy is not None and name != "i64"}
-
-#: Loops of at most this many steps are unrolled.
-LONGEST_UNROLL = 64
-
 
 class TraceError(NotImplementedError):
     """A function cannot become a program. The message names the source line of the user, the primitive and a suggestion."""
@@ -110,7 +106,7 @@ class Walk:
         folded = self._folded(eqn, operands)
         if folded is not None:
             return folded
-        is_complex = equation.name not in compat.CALLS and any(map(complex_values.is_complex, (*equation.inputs, *equation.outputs)))
+        is_complex = equation.name not in {*compat.CALLS, *compat.CONTROL} and any(map(complex_values.is_complex, (*equation.inputs, *equation.outputs)))
         rule = complex_values.rule_of(equation) if is_complex else self.rules.get(equation.name) or self._decomposed(eqn)
         if rule is None:
             raise unknown(equation)
@@ -171,9 +167,12 @@ class Walk:
             raise TraceError(f"{place}a closed-over array: dtypes must be among {', '.join(DTYPES)}, got {name}. Convert it first")
         if array.ndim == 0:
             return Number(array.item() if array.dtype.kind in "iub" else float(array), DTYPES[name])
-        if id(array) not in self._known:
-            self._known[id(array)] = (array, self._array_value(array, DTYPES[name]))  # keeps the array alive, so that no other array gets its id
-        return self._known[id(array)][1]
+        number = _number_of(array)
+        key = id(array), number is not None and id(self.writer)  # a region has broadcast numbers of its own
+        if key not in self._known:
+            value = self._filled(array, number, DTYPES[name]) if number is not None else self._hidden_argument(array, DTYPES[name])
+            self._known[key] = (array, self.writer, value)  # keeps both alive, so that no others get their ids
+        return self._known[key][2]
 
     def _narrowed(self, array):
         """Returns an integer array of 64 bits in 32 bits."""
@@ -185,11 +184,11 @@ class Walk:
                              "Use integers of 32 bits")  # fmt: skip
         return narrow
 
-    def _array_value(self, array, dtype):
-        words = array.reshape(-1)
-        if words.size and array.dtype.kind in "iubf" and (words.view(f"u{words.itemsize}") == words[:1].view(f"u{words.itemsize}")).all():
-            shape = list(array.shape)
-            return self.emit("broadcast_in_dim", [self.constant(words[0])], {"shape": shape, "dims": []}, [(dtype, shape)])[0]
+    def _filled(self, array, number, dtype: str) -> Value:
+        shape = list(array.shape)
+        return self.emit("broadcast_in_dim", [self.constant(number)], {"shape": shape, "dims": []}, [(dtype, shape)])[0]
+
+    def _hidden_argument(self, array, dtype: str) -> Value:
         name = self.writer.take_name(f"constant.{len(self.constants)}")
         self.constants[name] = array
         return Value(name, dtype, array.shape)
@@ -229,12 +228,31 @@ class Walk:
         arguments = [Value(f"x{i}", dtype, ()) for i, dtype in enumerate(dtypes)]
         walk = Walk(Writer({v.name for v in arguments}), self.rules)
         results = [walk.writer.value(value) for value in walk.run_closed(jaxpr, arguments)]
+        walk.writer.drop_unused(results)
         if walk.constants:
             raise TraceError(f"{name}: a computation must not use closed-over arrays, got {len(walk.constants)}. Pass them as operands")
         heads = ", ".join(f"{v.name}: {v.dtype}[]" for v in arguments), ", ".join(f"r{i}: {v.dtype}[] = {v.name}" for i, v in enumerate(results))
         body, _ = walk.writer.body()
         self.programs += walk.programs + ["\n".join([f"program {name}({heads[0]}) -> ({heads[1]}) {{", *body, "}"])]
         return name
+
+
+    def region(self, name: str, arguments: Sequence[tuple[Value, str]], results: Callable[[], Sequence]) -> Region:
+        """Writes a region of a node. `results` writes its nodes and returns the values of its results. It may use values of the program around it."""
+        outer = self.writer
+        self.writer = Writer(around=outer)
+        try:
+            values = [self.writer.value(result) for result in results()]
+        finally:
+            inner, self.writer = self.writer, outer
+        return Region(name, inner, arguments, values)
+
+
+def _number_of(array: np.ndarray):
+    """Returns the number that all elements of an array are, bit by bit, or None."""
+    words = array.reshape(-1)
+    is_one = words.size and array.dtype.kind in "iubf" and (words.view(f"u{words.itemsize}") == words[:1].view(f"u{words.itemsize}")).all()
+    return words[0] if is_one else None
 
 
 def unknown(equation: Equation) -> TraceError:
@@ -246,6 +264,7 @@ def unknown(equation: Equation) -> TraceError:
                       f"or add a rule: @scalide.jax.add_rule('{equation.name}') (see help(scalide.jax.add_rule))")  # fmt: skip
 
 
-def warn_dropped(equation: Equation) -> None:
+def warn_dropped(walk: Walk, equation: Equation) -> None:
     """Warns that a primitive with a side effect is ignored."""
-    warnings.warn(f"{compat.place_of(equation.place)}: {equation.name} is ignored, because a program has no side effects", stacklevel=2)
+    reason = "a program has no side effects" if walk.writer.around is None else "callbacks are not supported inside of loops and branches"
+    warnings.warn(f"{compat.place_of(equation.place)}: {equation.name} is ignored, because {reason}", stacklevel=2)

@@ -1,0 +1,21 @@
+#pragma once
+#include "ir/program.h"
+#include <functional>
+
+namespace scalide {
+
+/// Splits each program that owns regions, and each region, at its nodes with regions. The nodes between them become the regions of
+/// `straight` nodes, which fusion treats as programs. A straight region overwrites an inout argument of the program around it if nothing
+/// reads the old array later. Otherwise a straight region at the end copies the new value there. A carry of a loop is overwritten only
+/// where nodes update some of its elements; another carry has a second array. A program without regions stays as it is.
+Program split_at_regions(const Program &program);
+
+/// Returns true if a loop with this body, which is split, has one array for the carry whose new value is `result`: a straight region
+/// overwrites it, or a loop that has one array for it, or nothing changes it.
+bool is_updated_in_place(const Program &body, const Result &result);
+
+/// Applies f to the regions of all straight nodes. f gets the symbols, sub-programs and attributes of the outermost program. It must keep
+/// the arguments and the results. A program without regions is one straight region.
+Program map_straight(const Program &program, const std::function<Program(const Program &straight)> &f);
+
+} // namespace scalide
