@@ -14,7 +14,7 @@ const Schedules cpu_schedules = {
     {"scalar", schedule_scalar},     {"map", schedule_map},       {"row", schedule_row},
     {"column", schedule_column},     {"full", schedule_full},     {"transpose", schedule_transpose},
     {"contract", schedule_contract}, {"scan", schedule_scan},     {"scatter", schedule_scatter},
-    {"sort", schedule_sort},         {"window", schedule_window},
+    {"sort", schedule_sort},         {"window", schedule_window}, {"small", schedule_small},
 };
 
 const Schedules gpu_schedules = {

@@ -16,6 +16,7 @@ constexpr Kind kinds[] = {
     {"scalar", why_no_scalar}, {"map", why_no_map},         {"transpose", why_no_transpose}, {"tiled", why_no_tiled},
     {"row", why_no_row},       {"column", why_no_column},   {"full", why_no_full},           {"contract", why_no_contract},
     {"scan", why_no_scan},     {"scatter", why_no_scatter}, {"sort", why_no_sort},           {"window", why_no_window},
+    {"small", why_no_small},
 };
 
 std::string why_no_kernel(const Program &program) {

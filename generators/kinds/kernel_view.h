@@ -58,5 +58,6 @@ std::string why_no_scan(const KernelView &kernel);
 std::string why_no_scatter(const KernelView &kernel);
 std::string why_no_sort(const KernelView &kernel);
 std::string why_no_window(const KernelView &kernel);
+std::string why_no_small(const KernelView &kernel);
 
 } // namespace scalide

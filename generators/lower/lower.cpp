@@ -13,9 +13,9 @@ namespace scalide {
 namespace {
 
 const std::map<std::string, void (*)(Lowering &)> kinds = {
-    {"scalar", lower_scalar},       {"map", lower_map},           {"row", lower_row},   {"column", lower_column},   {"full", lower_full},
-    {"transpose", lower_transpose}, {"contract", lower_contract}, {"scan", lower_scan}, {"scatter", lower_scatter}, {"sort", lower_sort},
-    {"window", lower_window},       {"tiled", lower_tiled},
+    {"scalar", lower_scalar},       {"map", lower_map},           {"row", lower_row},     {"column", lower_column},   {"full", lower_full},
+    {"transpose", lower_transpose}, {"contract", lower_contract}, {"scan", lower_scan},   {"scatter", lower_scatter}, {"sort", lower_sort},
+    {"window", lower_window},       {"tiled", lower_tiled},       {"small", lower_small},
 };
 
 bool is_overwritten(const Program &program, int argument) {

@@ -1,5 +1,6 @@
 #include "tool/loop_list.h"
 #include "ir/regions.h"
+#include "kinds/small.h"
 #include "tool/common.h"
 #include "transforms/fusion/split_regions.h"
 #include <fmt/format.h>
@@ -12,7 +13,7 @@ Extent bytes_of(const Type &type) { return element_count(type.shape) * Extent(si
 
 class LoopList {
 public:
-    explicit LoopList(bool runs_on_gpu) : runs_on_gpu_(runs_on_gpu) {}
+    LoopList(const Program &fused, bool runs_on_gpu) : fused_(fused), runs_on_gpu_(runs_on_gpu) {}
 
     /// Adds the lines of a program, whose first kernel has the next number.
     void add(const Program &program, size_t depth) {
@@ -28,11 +29,40 @@ public:
 private:
     void add_node(const Program &program, const Node &node, size_t depth) {
         const size_t first = kernels_, place = lines_.size();
-        for (const Region &region : node.regions) add(*region, depth + 1);
+        std::string kernels, why;
+        for (const Region &region : node.regions) {
+            const size_t begin = kernels_;
+            add(*region, depth + 1);
+            if (node.op == "while") kernels += (kernels.empty() ? "test: " : ", step: ") + name_kernels(begin);
+            if (!runs_on_gpu_ && find_region_kind(node.op)->is_loop && kernels_ - begin > 1) why = why_not_one(*region);
+        }
         const std::string name = node.op + " " + name_to_string(program.value_name(node.results[0]));
-        const std::string kernels = kernels_ == first ? "no kernels" : fmt::format("kernels {} to {}", first, kernels_ - 1);
+        kernels = (node.op == "while" ? kernels : name_kernels(first)) + why;
         lines_.insert(place, fmt::format("{:{}}{} ({}): {}, {}{}\n", "", 2 * depth + 2, name, short_place(node.location, "-"), steps(node),
                                          kernels, find_region_kind(node.op)->is_loop ? arrays(program, node) : ""));
+    }
+
+    std::string name_kernels(size_t first) const {
+        if (kernels_ == first) return "no kernels";
+        return kernels_ == first + 1 ? fmt::format("one kernel ({})", first) : fmt::format("kernels {} to {}", first, kernels_ - 1);
+    }
+
+    /// Returns why the kernels of a loop's step are not one: an operator that no small kernel contains.
+    std::string why_not_one(const Program &step) const {
+        for (const Node &node : step.nodes)
+            for (const Node &call : node.op == "straight" ? node.regions[0]->nodes : std::vector<Node>())
+                if (const std::string why = why_not_small(call); !why.empty()) return " (not one, because " + why + ")";
+        const bool is_straight = std::ranges::all_of(step.nodes, [](const Node &node) { return node.op == "straight"; });
+        return is_straight ? " (not one, because it would have too many operators or overwrite a carry)" : "";
+    }
+
+    std::string why_not_small(const Node &call) const {
+        const std::string &name = call.attributes.at("program").word;
+        const auto kernel = std::ranges::find(fused_.programs, name, &Program::name);
+        for (const Node &node : kernel->nodes)
+            if (const std::string why = scalide::why_not_small(*kernel, node); !why.empty())
+                return fmt::format("{} of {} is not {}", node.op, name, why);
+        return "";
     }
 
     std::string steps(const Node &node) const {
@@ -64,6 +94,7 @@ private:
         return text;
     }
 
+    const Program &fused_;
     const bool runs_on_gpu_;
     size_t kernels_ = 0;
     std::string lines_;
@@ -72,7 +103,7 @@ private:
 } // namespace
 
 std::string list_loops(const Program &fused, bool runs_on_gpu) {
-    LoopList list(runs_on_gpu);
+    LoopList list(fused, runs_on_gpu);
     list.add(fused, 0);
     return list.take();
 }

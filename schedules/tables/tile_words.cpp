@@ -40,6 +40,7 @@ const std::vector<ScheduledKernels> &scheduled_kernels() {
         {"contract", false, "", {"rows", "block_columns", "block_rows"}},
         {"window", false, "fold", {"task", "lanes", "line"}},
         {"window", false, "convolution", {"task", "rows", "weights"}},
+        {"small", false, "", {"unroll", "accumulators"}},
         {"scalar", true, "", {}},
         {"map", true, "", {"threads", "cost"}},
         {"row", true, "sums", {"threads", "columns", "threads_columns", "thread_row", "rows", "shared_bytes", "resident"}},

@@ -84,7 +84,7 @@ private:
 };
 
 void register_cases() {
-    for (const fs::path &path : kernel_texts()) {
+    for (const fs::path &path : kernel_texts_for_gpus()) {
         if (shows_nan(read_kernel_text(path))) continue;
         const std::string kind = "kernels." + path.parent_path().filename().string();
         testing::RegisterTest(kind.c_str(), path.stem().string().c_str(), nullptr, nullptr, __FILE__, __LINE__,

@@ -76,7 +76,7 @@ private:
 };
 
 void register_cases() {
-    for (const fs::path &path : kernel_texts()) {
+    for (const fs::path &path : kernel_texts_for_gpus()) {
         const std::string kind = path.parent_path().filename().string();
         testing::RegisterTest(kind.c_str(), path.stem().string().c_str(), nullptr, nullptr, __FILE__, __LINE__,
                               [path]() -> GpuKernelCase * { return new GpuKernelCase(path); });

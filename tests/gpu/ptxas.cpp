@@ -127,7 +127,7 @@ void register_cases() {
     conversions.name = "conversions";
     conversions.ptx = source_of_convert_kernels();
     register_text("runtime", conversions);
-    for (const fs::path &path : kernel_texts()) {
+    for (const fs::path &path : kernel_texts_for_gpus()) {
         const std::string kind = path.parent_path().filename().string();
         testing::RegisterTest(kind.c_str(), path.stem().string().c_str(), nullptr, nullptr, __FILE__, __LINE__,
                               [path]() -> PtxasCase * { return new PtxasCase(path); });

@@ -143,6 +143,12 @@ std::set<fs::path> kernel_texts() {
     return paths;
 }
 
+std::set<fs::path> kernel_texts_for_gpus() {
+    std::set<fs::path> paths = kernel_texts();
+    std::erase_if(paths, [](const fs::path &path) { return path.parent_path().filename() == "small"; });
+    return paths;
+}
+
 KernelArguments draw_arguments(const KernelText &text, const Extent::Bindings &sizes) {
     Inputs inputs(text.inputs, seed);
     KernelArguments drawn;

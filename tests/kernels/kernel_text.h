@@ -23,6 +23,8 @@ struct KernelText {
 KernelText read_kernel_text(const std::filesystem::path &path);
 /// Returns all texts. The name of the folder is the kernel class.
 std::set<std::filesystem::path> kernel_texts();
+/// The same without class `small`, of which GPUs have no kernels.
+std::set<std::filesystem::path> kernel_texts_for_gpus();
 
 /// The arguments of one run, as numbers and as storage words. They are the same in every run.
 struct KernelArguments {

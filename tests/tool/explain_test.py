@@ -121,10 +121,12 @@ def loops(scratch):
     """Loops and branches with their steps, kernels, and arrays: a table that is updated in part has one array."""
     printed = scratch.succeed("inspect", HERE / "loops.scl")
     loop, branch = re.search(r"loops and branches:\n(.*)\n(.*)\n", printed).groups()
-    assert re.fullmatch(r"  scan h \(.*loops.scl:2\): t steps, kernels \d+ to \d+, carries 32 bytes in two arrays, updates 3200 bytes in place, "
-                        r"stacks 32\*t bytes", loop), loop
+    assert re.fullmatch(r"  scan h \(.*loops.scl:2\): t steps, kernels \d+ to \d+ \(not one, because scatter of scatter_1 is not an elementwise "
+                        r"operator, .*\), carries 32 bytes in two arrays, updates 3200 bytes in place, stacks 32\*t bytes", loop), loop
     assert re.fullmatch(r"  switch y \(.*loops.scl:10\): one of 2 branches, kernels \d+ to \d+", branch), branch
     assert "run by the host" in scratch.succeed("inspect", HERE / "loops.scl", "--target", "opencl")
+    printed = scratch.succeed("inspect", HERE / "small_loop.scl")
+    assert re.search(r"  while x \(.*small_loop.scl:2\): at most 100 steps, test: one kernel \(\d+\), step: one kernel \(\d+\), carries", printed), printed
 
 
 def rows_and_columns(scratch):

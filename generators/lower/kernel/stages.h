@@ -172,8 +172,27 @@ struct TiledStages {
     TotalStages whole;  ///< reductions of the tiles' results; `totals` is empty
 };
 
+/// A stage of a small kernel. One thread computes the stages in order, and each is stored.
+struct SmallStage {
+    enum class Kind {
+        value,   ///< (axes of the value)
+        sum,     ///< (axes of the value); an update over one RVar
+        vectors, ///< (lane, vector, other axes): the same for rows that are no whole vectors. The last vector ends with the row
+        joined,  ///< (axes of the value): an update over (lane, vector) that stores such vectors in a row
+    };
+    Kind kind;
+    Halide::Func func;
+    std::vector<int64_t> extents; ///< by argument
+};
+
+struct SmallStages {
+    std::vector<SmallStage> funcs;
+    LaneStages lanes; ///< reductions of trailing axes; all arguments are bounded
+};
+constexpr int small_lanes = 16; ///< elements of a vector of a small kernel
+
 /// Kernels of kind scalar and map have only outputs, and no stages.
 using Stages = std::variant<std::monostate, TotalStages, ColumnStages, RowStages, TransposeStages, ContractStages, ScanStages,
-                            ScatterStages, SortStages, WindowStages, ConvolutionStages, TiledStages>;
+                            ScatterStages, SortStages, WindowStages, ConvolutionStages, TiledStages, SmallStages>;
 
 } // namespace scalide

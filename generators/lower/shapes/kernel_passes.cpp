@@ -9,7 +9,8 @@ namespace scalide {
 
 namespace {
 
-enum class Classes { all, row, others };
+/// Kernels of class small have a loop for each stage, so there is no one loop whose shape the others could take.
+enum class Classes { all, row, with_one_loop };
 
 struct KernelPass {
     const char *name;
@@ -18,21 +19,24 @@ struct KernelPass {
 };
 
 constexpr KernelPass passes[] = {
-    {"take_loop_shapes", Classes::others, take_loop_shapes},
+    {"take_loop_shapes", Classes::with_one_loop, take_loop_shapes},
     {"merge_axes", Classes::all, merge_axes},
     {"merge_rows", Classes::row, merge_rows},
     {"reduce_columns_first", Classes::row, reduce_columns_first},
 };
 
-bool applies(Classes classes, bool is_row) { return classes == Classes::all || (classes == Classes::row) == is_row; }
+bool applies(Classes classes, const std::string &kind) {
+    if (classes == Classes::row) return kind == "row";
+    return classes == Classes::all || (kind != "row" && kind != "small");
+}
 
 } // namespace
 
 Program shape_kernel(const Program &kernel, const AfterPass &after_pass) {
-    const bool is_row = kernel.attributes.at("kind").word == "row";
+    const std::string &kind = kernel.attributes.at("kind").word;
     Program shaped = kernel;
     for (const KernelPass &pass : passes) {
-        if (!applies(pass.classes, is_row)) continue;
+        if (!applies(pass.classes, kind)) continue;
         shaped = pass.run(shaped);
         verify(shaped, pass.name);
         if (after_pass) after_pass(pass.name, shaped);

@@ -26,5 +26,6 @@ void lower_scatter(Lowering &lowering);
 void lower_sort(Lowering &lowering);
 void lower_window(Lowering &lowering);
 void lower_tiled(Lowering &lowering);
+void lower_small(Lowering &lowering);
 
 } // namespace scalide

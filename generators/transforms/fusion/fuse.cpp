@@ -7,6 +7,7 @@
 #include "transforms/fusion/merge/order.h"
 #include "transforms/fusion/merge/packing.h"
 #include "transforms/fusion/merge/repeat.h"
+#include "transforms/fusion/merge/small.h"
 #include "transforms/fusion/merge/sums.h"
 #include "transforms/fusion/merge/tiled.h"
 #include "transforms/fusion/normalize.h"
@@ -23,20 +24,22 @@ namespace scalide {
 
 namespace {
 
-void merge_all(Groups &groups, const TargetFacts &facts) {
+void merge_all(Groups &groups, const TargetFacts &facts, bool merges_small) {
     merge_calls(groups, facts);
     merge_along_edges(groups);
     merge_tiled(groups, facts);
     merge_sums(groups);
     merge_side_by_side(groups);
     merge_scalars(groups);
+    if (merges_small && facts.prepares_kernels) merge_small(groups);
 }
 
 /// The kernels of a program. Kernels are formed again after the first attempt, because only then is it known which values are cheaper to
 /// recompute than to store. The second attempt is skipped if `place_stores` has already found all such values.
 class Kernels {
 public:
-    Kernels(const Program &program, const TargetFacts &facts) : program_(program), facts_(facts) {
+    Kernels(const Program &program, const TargetFacts &facts, bool merges_small)
+        : program_(program), facts_(facts), merges_small_(merges_small) {
         const std::set<int> known = repeated_nodes(program);
         if (!known.empty() && form(known) && find_repeated().where_ordered.empty()) return;
         internal_check(form({}), "fuse: an inout argument is overwritten before it is read");
@@ -54,7 +57,7 @@ private:
         graph_ = std::make_unique<FuseGraph>(program_, facts_.prepares_kernels, repeated);
         groups_ = std::make_unique<Groups>(*graph_);
         if (!order_overwrites(*groups_)) return false;
-        merge_all(*groups_, facts_);
+        merge_all(*groups_, facts_, merges_small_);
         return true;
     }
 
@@ -74,6 +77,7 @@ private:
 
     const Program &program_;
     const TargetFacts &facts_;
+    const bool merges_small_;
     std::unique_ptr<FuseGraph> graph_;
     std::unique_ptr<Groups> groups_;
 };
@@ -85,13 +89,13 @@ Program place_stores(const Program &program, const TargetFacts &facts) {
     Stores stores;
     stores.rows_first = facts.products.empty() && std::ranges::any_of(program.nodes, is_largest);
     if (dtype != program.attributes.end()) stores.intermediates = parse_dtype(dtype->second.word);
-    return stores.rows_first || stores.intermediates ? place_stores(Kernels(program, facts).groups(), stores) : program;
+    return stores.rows_first || stores.intermediates ? place_stores(Kernels(program, facts, false).groups(), stores) : program;
 }
 
 /// Runs a pass on each program without regions.
 template<auto pass>
 Program lifted(const Program &program, const TargetFacts &facts) {
-    return map_straight(program, [&](const Program &straight) { return pass(straight, facts); });
+    return map_straight(program, [&](const Program &straight, bool) { return pass(straight, facts); });
 }
 
 constexpr auto move_axes_pass = [](const Program &program, const TargetFacts &) { return move_reduced_axes(program); };
@@ -122,8 +126,8 @@ void append(FusionReport &report, FusionReport part) {
     }
 }
 
-Program form_straight(const Program &shaped, const TargetFacts &facts, KernelSet &set, FusionReport *report) {
-    const Kernels kernels(shaped, facts);
+Program form_straight(const Program &shaped, const TargetFacts &facts, bool is_in_loop, KernelSet &set, FusionReport *report) {
+    const Kernels kernels(shaped, facts, is_in_loop);
     const std::vector<int> order = run_order(kernels.groups());
     Program fused = extract_kernels(kernels.groups(), order, set);
     if (report != nullptr) {
@@ -148,7 +152,8 @@ Program run_fusion_passes(const Program &program, const TargetFacts &facts) {
 Program form_kernels(const Program &shaped, const TargetFacts &facts, FusionReport *report) {
     KernelSet set;
     if (report != nullptr) *report = {};
-    Program fused = map_straight(shaped, [&](const Program &straight) { return form_straight(straight, facts, set, report); });
+    Program fused = map_straight(
+        shaped, [&](const Program &straight, bool is_in_loop) { return form_straight(straight, facts, is_in_loop, set, report); });
     fused.programs = set.take();
     drop_shown_results(fused);
     return fused;

@@ -336,21 +336,24 @@ void rename_values(Program &program, std::set<std::string> &taken, bool is_outer
 }
 
 /// Applies f to a straight region, with the attributes of the outermost program.
-Program map_leaf(Program straight, const Program &outermost, const std::function<Program(const Program &)> &f) {
+Program map_leaf(Program straight, const Program &outermost, bool is_in_loop, const MapStraight &f) {
     const Attributes own = straight.attributes;
     straight.attributes.insert(outermost.attributes);
-    Program made = f(straight);
+    Program made = f(straight, is_in_loop);
     for (const auto &[name, attribute] : outermost.attributes)
         if (!own.contains(name)) made.attributes.erase(name);
     return made;
 }
 
-Program map_inner(const Program &program, const Program &outermost, const std::function<Program(const Program &)> &f) {
+Program map_inner(const Program &program, const Program &outermost, bool is_in_loop, const MapStraight &f) {
     Program mapped = program;
-    for (Node &node : mapped.nodes)
+    for (Node &node : mapped.nodes) {
+        const bool is_straight = node.op == "straight";
+        const bool is_step = is_in_loop || (!is_straight && !node.regions.empty() && find_region_kind(node.op)->is_loop);
         rewrite_regions(node, outermost, [&](Program region) {
-            return node.op == "straight" ? map_leaf(std::move(region), outermost, f) : map_inner(region, outermost, f);
+            return is_straight ? map_leaf(std::move(region), outermost, is_in_loop, f) : map_inner(region, outermost, is_step, f);
         });
+    }
     return mapped;
 }
 
@@ -393,8 +396,8 @@ Program split_at_regions(const Program &program) {
     return split;
 }
 
-Program map_straight(const Program &program, const std::function<Program(const Program &straight)> &f) {
-    return has_regions(program) ? map_inner(program, program, f) : f(program);
+Program map_straight(const Program &program, const MapStraight &f) {
+    return has_regions(program) ? map_inner(program, program, false, f) : f(program, false);
 }
 
 } // namespace scalide

@@ -14,8 +14,11 @@ Program split_at_regions(const Program &program);
 /// overwrites it, or a loop that has one array for it, or nothing changes it.
 bool is_updated_in_place(const Program &body, const Result &result);
 
+/// Maps a straight region. `is_in_loop`: it is a part of a step of a loop.
+using MapStraight = std::function<Program(const Program &straight, bool is_in_loop)>;
+
 /// Applies f to the regions of all straight nodes. f gets the symbols, sub-programs and attributes of the outermost program. It must keep
 /// the arguments and the results. A program without regions is one straight region.
-Program map_straight(const Program &program, const std::function<Program(const Program &straight)> &f);
+Program map_straight(const Program &program, const MapStraight &f);
 
 } // namespace scalide

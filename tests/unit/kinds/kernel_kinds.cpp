@@ -103,6 +103,22 @@ const IllegalKernel illegal_kernels[] = {
     {"scatter_of_nothing", "{kind: scatter} (x: f32[3]) -> (y: f32[3]) {\n y = abs(x) : f32[3]\n}", "k: must have one scatter, got 0"},
     {"window_of_nothing", "{kind: window} (x: f32[3]) -> (y: f32[3]) {\n y = abs(x) : f32[3]\n}",
      "k: must have one window operator, got 0"},
+    {"small_that_scans", "{kind: small} (x: f32[3]) -> (y: f32[3]) {\n y = cumsum(x) {axis: 0, reverse: false} : f32[3]\n}",
+     "cumsum.y: must be an elementwise operator, movement, a source, a reduction or a matmul, got cumsum [3]"},
+    {"small_of_a_symbol", "{kind: small} [n in 1..4] (x: f32[n]) -> (y: f32[n]) {\n y = abs(x) : f32[n]\n}",
+     "abs.y: must be an operator on arrays of 1 to 4096 elements with static extents, got abs [n]"},
+    {"small_sum_of_much", "{kind: small} (x: f32[8192]) -> (y: f32[]) {\n y = reduce_sum(x) {axes: [0]} : f32[]\n}",
+     "reduce_sum.y: must be an operator on arrays of 1 to 4096 elements with static extents, got reduce_sum []"},
+    {"small_matmul_of_much",
+     "{kind: small} (x: f32[32, 32], w: f32[32, 8]) -> (y: f32[32, 8]) {\n y = dot_general(x, w) {contract: [[1], [0]]} : f32[32, 8]\n}",
+     "dot_general.y: must be a matmul of at most 2048 products, got dot_general [32, 8]"},
+    {"small_matmul_of_bf16",
+     "{kind: small} (x: bf16[4, 4], w: f32[4, 4]) -> (y: f32[4, 4]) {\n v = convert_element_type(x) {dtype: f32} : f32[4, 4]"
+     "\n t = transpose(v) {permutation: [1, 0]} : f32[4, 4]\n y = dot_general(t, w) {contract: [[1], [0]]} : f32[4, 4]\n}",
+     "dot_general.y: must be a sum of numbers of 32 bits, because other classes add products of low-precision numbers in pairs, got "
+     "dot_general [4, 4]"},
+    {"small_overwrites", "{kind: small} (w: f32[4] inout) -> (w = v) {\n v = abs(w) : f32[4]\n}",
+     "k.w: must not overwrite an argument, got inout"},
 };
 
 TEST(kinds, say_why_a_kernel_is_illegal) {
@@ -114,7 +130,7 @@ TEST(kinds, say_why_a_kernel_is_illegal) {
     }
 }
 
-TEST(kinds, names_all) { EXPECT_EQ(kernel_kinds().size(), 12u); }
+TEST(kinds, names_all) { EXPECT_EQ(kernel_kinds().size(), 13u); }
 
 } // namespace
 } // namespace scalide

@@ -45,11 +45,12 @@ TEST(schedules, tables_of_tiles_are_refused_with_file_and_line) {
     EXPECT_EQ(of_tiles(row + "- {kind: sort}\n"), "tiles.yaml:2: sort: an entry needs 'tiles' or 'budget'");
     EXPECT_EQ(of_tiles("- {kind: sort,\n   tile: {}}\n"), "tiles.yaml:2: unknown key 'sort.tile'. Did you mean 'tiles'?");
     EXPECT_EQ(of_tiles("- {kind: sorted, tiles: {}}\n"), "tiles.yaml:1: sorted.kind: must be one of scalar, map, row, column, full, "
-                                                         "transpose, scan, scatter, sort, contract, window, got "
+                                                         "transpose, scan, scatter, sort, contract, window, small, got "
                                                          "'sorted'. Did you mean 'sort'?");
-    EXPECT_EQ(of_tiles("- {kind: tiled, tiles: {threads: 8}}\n"),
-              "tiles.yaml:1: tiled.kind: must be one of scalar, map, row, column, full, transpose, scan, scatter, sort, contract, window, "
-              "got 'tiled'")
+    EXPECT_EQ(
+        of_tiles("- {kind: tiled, tiles: {threads: 8}}\n"),
+        "tiles.yaml:1: tiled.kind: must be one of scalar, map, row, column, full, transpose, scan, scatter, sort, contract, window, small, "
+        "got 'tiled'")
         << "CPUs have no such schedule";
     EXPECT_EQ(of_tiles("- {kind: sort, gpu: yes, tiles: {}}\n"), "tiles.yaml:1: sort.gpu: must be one of true, false, got 'yes'");
 }

@@ -9,8 +9,8 @@ namespace scalide {
 
 namespace {
 
-constexpr std::string_view kind_names[] = {"scalar", "map",     "row",  "column", "full", "contract",
-                                           "scan",   "scatter", "sort", "window", "tiled"};
+constexpr std::string_view kind_names[] = {"scalar", "map",     "row",  "column", "full",  "contract",
+                                           "scan",   "scatter", "sort", "window", "tiled", "small"};
 
 /// Chooses row, column or full by the axes that the reduction reduces. Axes of extent 1 do not count.
 Group reduction_group(const Program &program, const Node &node) {

@@ -8,7 +8,7 @@ namespace scalide {
 
 struct KernelCall;
 
-enum class KernelKind : uint8_t { scalar, map, row, column, full, contract, scan, scatter, sort, window, tiled };
+enum class KernelKind : uint8_t { scalar, map, row, column, full, contract, scan, scatter, sort, window, tiled, small };
 std::string_view to_string(KernelKind kind);
 
 /// The nodes that one kernel will run. Shapes omit axes of extent 1.

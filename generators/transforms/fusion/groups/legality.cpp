@@ -2,6 +2,7 @@
 #include "expr/base_operators.h"
 #include "ir/shape.h"
 #include "kinds/dot_general.h"
+#include "kinds/small.h"
 #include "transforms/fusion/groups/overwrites.h"
 #include "transforms/fusion/groups/places.h"
 #include <algorithm>
@@ -322,7 +323,21 @@ Verdict judge(const Groups &groups, int producer, int consumer) {
     return groups.has_path_around(producer, consumer) ? refuse("another kernel must run between the two") : verdict;
 }
 
+namespace {
+
+/// Returns why a kernel of class small does not contain the nodes of the other group.
+std::string why_not_with_small(const Groups &groups, int other) {
+    for (const int node : groups[other].nodes)
+        if (const std::string why = why_not_small(groups.program(), groups.program().nodes[node]); !why.empty())
+            return "in a small kernel, each operator must be " + why;
+    return "the small kernel would have too many nodes, or overwrite an argument";
+}
+
+} // namespace
+
 std::string why_two_kernels(const Groups &groups, int producer, int consumer) {
+    if (groups[producer].kind == small) return why_not_with_small(groups, consumer);
+    if (groups[consumer].kind == small) return why_not_with_small(groups, producer);
     const bool may_be_one = why_never(groups[producer], groups[consumer]).empty();
     if (may_be_one && groups.has_path_around(producer, consumer))
         return "the kernel that computes " + value_between(groups, producer, consumer) + " must run between the two";

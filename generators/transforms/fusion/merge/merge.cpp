@@ -1,7 +1,7 @@
 #include "transforms/fusion/merge/merge.h"
 #include "transforms/fusion/groups/legality.h"
 #include "transforms/fusion/groups/overwrites.h"
-#include "transforms/fusion/merge/order.h"
+#include "transforms/fusion/merge/levels.h"
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -12,7 +12,7 @@ namespace scalide {
 namespace {
 
 /// Halide's compile time grows faster than the number of rank-0 operations in a kernel: 2,662 of them took a minute. Constants count too.
-constexpr size_t most_scalar_nodes = 384;
+constexpr int most_scalar_nodes = 384;
 
 /// Two groups, and the bytes of memory traffic that merging them saves.
 struct Candidate {
@@ -189,91 +189,6 @@ void merge_neighbours(Groups &groups, KernelKind first_kind, KernelKind second_k
     }
 }
 
-/// Returns for each group the level of its rank-0 arithmetic: the array kernels between which it can run. A group that overwrites an
-/// argument runs one level after the argument's readers.
-std::vector<int> scalar_levels(const Groups &groups) {
-    std::vector<int> level(groups.size());
-    for (int group : run_order(groups)) {
-        const bool is_scalar = groups[group].kind == KernelKind::scalar;
-        for (int earlier : groups.before(group)) {
-            const bool is_array = groups[earlier].kind != KernelKind::scalar;
-            const bool is_next = is_scalar && (is_array || groups.reads_between(earlier, group).empty()); // or it must only run later
-            level[group] = std::max(level[group], level[earlier] + is_next);
-        }
-    }
-    return level;
-}
-
-/// Moves a level into the next one if nothing needs its values before. This saves a kernel.
-void sink_levels(const Groups &groups, std::vector<int> &level) {
-    std::map<int, std::set<int>> by_level;
-    for (int group : alive_of_kind(groups, KernelKind::scalar)) by_level[level[group]].insert(group);
-    for (auto here = by_level.begin(); here != by_level.end() && std::next(here) != by_level.end(); ++here) {
-        const auto next = std::next(here);
-        const auto can_wait = [&](int group) {
-            return std::ranges::all_of(groups.after(group), [&](int later) {
-                const bool only_first = groups[later].kind == KernelKind::scalar && groups.reads_between(group, later).empty();
-                return here->second.contains(later) || level[later] - only_first >= next->first;
-            });
-        };
-        if (!std::ranges::all_of(here->second, can_wait)) continue;
-        for (int group : here->second) level[group] = next->first;
-        next->second.merge(here->second);
-    }
-}
-
-/// Sorts the groups of a level so that each comes soon after the groups that it depends on. Consecutive parts of this order then share few
-/// values.
-std::vector<int> by_need(const Groups &groups, const std::vector<int> &level) {
-    const std::set<int> members(level.begin(), level.end());
-    std::set<int> placed;
-    std::vector<int> order;
-    for (int group : level) {
-        if (std::ranges::any_of(groups.after(group), [&](int later) { return members.contains(later); })) continue;
-        for (std::vector<int> todo{group}; !todo.empty();) {
-            const int next = todo.back();
-            for (int earlier : groups.before(next))
-                if (members.contains(earlier) && !placed.contains(earlier)) todo.push_back(earlier);
-            if (todo.back() != next) continue;
-            todo.pop_back();
-            if (placed.insert(next).second) order.push_back(next);
-        }
-    }
-    return order;
-}
-
-/// Adds the nodes of a group, and the floating nodes that its kernel recomputes.
-void add_nodes(const Groups &groups, int group, std::set<int> &nodes) {
-    std::vector<int> todo = groups[group].nodes;
-    while (!todo.empty()) {
-        const int node = todo.back();
-        todo.pop_back();
-        if (!nodes.insert(node).second) continue;
-        for (const ValueId operand : groups.program().nodes[node].operands)
-            if (const int behind = groups.graph().producer(operand); behind >= 0 && groups.graph().is_floating(behind))
-                todo.push_back(behind);
-    }
-}
-
-/// Splits the groups of a level into parts that fit into one kernel each. A part depends only on earlier parts.
-std::vector<std::vector<int>> cut_level(const Groups &groups, std::vector<int> level) {
-    std::ranges::sort(level, {}, [&](int group) { return groups[group].nodes.front(); });
-    std::vector<std::vector<int>> parts;
-    std::set<int> nodes;
-    for (const int group : by_need(groups, level)) {
-        std::set<int> own;
-        add_nodes(groups, group, own);
-        const auto known = std::ranges::count_if(own, [&](int node) { return nodes.contains(node); });
-        if (parts.empty() || nodes.size() + own.size() - known > most_scalar_nodes) {
-            parts.emplace_back();
-            nodes.clear();
-        }
-        nodes.merge(own);
-        parts.back().push_back(group);
-    }
-    return parts;
-}
-
 bool overwrites_argument(const Groups &groups, int group) {
     return std::ranges::any_of(groups[group].nodes, [&](int node) { return !groups.graph().overwrites_by(node).empty(); });
 }
@@ -323,14 +238,9 @@ void merge_side_by_side(Groups &groups) {
 }
 
 void merge_scalars(Groups &groups) {
-    std::vector<int> level = scalar_levels(groups);
-    sink_levels(groups, level);
-    std::map<int, std::vector<int>> by_level;
-    for (int group : run_order(groups))
-        if (groups[group].kind == KernelKind::scalar) by_level[level[group]].push_back(group);
-    std::vector<std::vector<int>> parts;
-    for (auto &[number, together] : by_level) std::ranges::move(cut_level(groups, std::move(together)), std::back_inserter(parts));
-    groups.merge_all(parts);
+    std::vector<bool> is_scalar(groups.size());
+    for (const int group : alive_of_kind(groups, KernelKind::scalar)) is_scalar[group] = true;
+    groups.merge_all(parts_of_levels(groups, is_scalar, most_scalar_nodes));
     for (int scalar : alive_of_kind(groups, KernelKind::scalar))
         if (const int full = only_producer(groups, scalar); full >= 0) groups.merge(full, scalar, groups[full]);
 }

@@ -1,0 +1,83 @@
+#include "kinds/small.h"
+#include "kinds/kernel_view.h"
+#include <algorithm>
+
+// small: everything of a straight program with small arrays, for steps of loops.
+namespace scalide {
+
+namespace {
+
+/// Returns the number of elements; -1 if it is not known.
+int64_t count_of(const Type &type) {
+    const Extent count = element_count(type.shape);
+    return count.is_static() ? count.value() : -1;
+}
+
+bool exceeds(const Type &type, int64_t most) {
+    const int64_t count = count_of(type);
+    return count < 1 || count > most;
+}
+
+const Node *producer(const Program &program, ValueId value) {
+    const auto found = std::ranges::find_if(program.nodes, [&](const Node &node) { return node.results[0] == value; });
+    return found == program.nodes.end() ? nullptr : &*found;
+}
+
+/// Returns the first low-precision value of which this one is a movement or conversion, or the value where they begin.
+ValueId source_of(const Program &program, ValueId value) {
+    for (const Node *node = producer(program, value); node != nullptr && !is_narrow(program.type(value).dtype);) {
+        const BaseOperator &op = base_operator(node->op);
+        if (!converts(op) && op.shape != Shape::movement) break;
+        value = node->operands[0];
+        node = producer(program, value);
+    }
+    return value;
+}
+
+/// True if the value is a movement of a decoded low-precision float, or the product of one.
+bool is_low_precision(const Program &program, ValueId value) {
+    const ValueId source = source_of(program, value);
+    const Node *node = producer(program, source);
+    const auto is_low = [&](ValueId operand) { return is_narrow(program.type(source_of(program, operand)).dtype); };
+    return is_low(source) || (node != nullptr && node->op == "mul" && std::ranges::any_of(node->operands, is_low));
+}
+
+int64_t products_of(const Program &program, const Node &dot) {
+    Extent products = element_count(program.type(dot.results[0]).shape);
+    for (const int64_t axis : to_integers(dot.attributes.at("contract").list[0]))
+        products = products * program.type(dot.operands[0]).shape[static_cast<size_t>(axis)];
+    return products.is_static() ? products.value() : -1;
+}
+
+std::string why_no_small_matmul(const Program &program, const Node &dot) {
+    const int64_t products = products_of(program, dot);
+    if (products < 0 || products > most_small_products) return "a matmul of at most " + std::to_string(most_small_products) + " products";
+    return "";
+}
+
+} // namespace
+
+std::string why_not_small(const Program &program, const Node &node) {
+    const Shape shape = base_operator(node.op).shape;
+    const bool is_known = shape == Shape::elementwise || shape == Shape::movement || shape == Shape::source || shape == Shape::reduce ||
+                          shape == Shape::contract;
+    if (!is_known) return "an elementwise operator, movement, a source, a reduction or a matmul";
+    const bool adds = shape == Shape::reduce || shape == Shape::contract;
+    const auto is_large = [&](ValueId value) { return exceeds(program.type(value), most_small_elements); };
+    if (std::ranges::any_of(node.results, is_large) || (adds && std::ranges::any_of(node.operands, is_large)))
+        return "an operator on arrays of 1 to " + std::to_string(most_small_elements) + " elements with static extents";
+    if (adds && std::ranges::any_of(node.operands, [&](ValueId operand) { return is_low_precision(program, operand); }))
+        return "a sum of numbers of 32 bits, because other classes add products of low-precision numbers in pairs";
+    return shape == Shape::contract ? why_no_small_matmul(program, node) : "";
+}
+
+std::string why_no_small(const KernelView &kernel) {
+    for (const Node &node : kernel.nodes())
+        if (const std::string why = why_not_small(kernel.program(), node); !why.empty())
+            return say(kernel, node, "must be " + why, node.op + " " + say_shape(kernel.shape(node)));
+    for (const Result &result : kernel.program().results)
+        if (result.argument >= 0) return kernel.program().name + "." + result.name + ": must not overwrite an argument, got inout";
+    return "";
+}
+
+} // namespace scalide
