@@ -23,23 +23,15 @@ const Node *producer(const Program &program, ValueId value) {
     return found == program.nodes.end() ? nullptr : &*found;
 }
 
-/// Returns the first low-precision value of which this one is a movement or conversion, or the value where they begin.
-ValueId source_of(const Program &program, ValueId value) {
+/// True if the value is a movement of a decoded low-precision float.
+bool is_low_precision(const Program &program, ValueId value) {
     for (const Node *node = producer(program, value); node != nullptr && !is_narrow(program.type(value).dtype);) {
         const BaseOperator &op = base_operator(node->op);
         if (!converts(op) && op.shape != Shape::movement) break;
         value = node->operands[0];
         node = producer(program, value);
     }
-    return value;
-}
-
-/// True if the value is a movement of a decoded low-precision float, or the product of one.
-bool is_low_precision(const Program &program, ValueId value) {
-    const ValueId source = source_of(program, value);
-    const Node *node = producer(program, source);
-    const auto is_low = [&](ValueId operand) { return is_narrow(program.type(source_of(program, operand)).dtype); };
-    return is_low(source) || (node != nullptr && node->op == "mul" && std::ranges::any_of(node->operands, is_low));
+    return is_narrow(program.type(value).dtype);
 }
 
 int64_t products_of(const Program &program, const Node &dot) {
@@ -50,6 +42,8 @@ int64_t products_of(const Program &program, const Node &dot) {
 }
 
 std::string why_no_small_matmul(const Program &program, const Node &dot) {
+    if (std::ranges::any_of(dot.operands, [&](ValueId operand) { return is_low_precision(program, operand); }))
+        return "a matmul of numbers of 32 bits, because class contract adds products of low-precision numbers in pairs";
     const int64_t products = products_of(program, dot);
     if (products < 0 || products > most_small_products) return "a matmul of at most " + std::to_string(most_small_products) + " products";
     return "";
@@ -66,8 +60,6 @@ std::string why_not_small(const Program &program, const Node &node) {
     const auto is_large = [&](ValueId value) { return exceeds(program.type(value), most_small_elements); };
     if (std::ranges::any_of(node.results, is_large) || (adds && std::ranges::any_of(node.operands, is_large)))
         return "an operator on arrays of 1 to " + std::to_string(most_small_elements) + " elements with static extents";
-    if (adds && std::ranges::any_of(node.operands, [&](ValueId operand) { return is_low_precision(program, operand); }))
-        return "a sum of numbers of 32 bits, because other classes add products of low-precision numbers in pairs";
     return shape == Shape::contract ? why_no_small_matmul(program, node) : "";
 }
 

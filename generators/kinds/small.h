@@ -5,8 +5,8 @@ namespace scalide {
 
 /// Returns why a node cannot be part of a kernel of class `small`; empty if it can. Such a kernel runs on one thread and keeps its values
 /// on the stack, so that a step of a loop over small arrays is one kernel. Each value has static extents and at most
-/// `most_small_elements` elements, and a matmul has at most `most_small_products` products of f32 or integers. Matmuls and sums of products
-/// of low-precision numbers are in no such kernel, because other classes add these in pairs, with other bits.
+/// `most_small_elements` elements, and a matmul has at most `most_small_products` products of f32 or integers. Matmuls of
+/// low-precision numbers are in no such kernel, because class contract adds their products in pairs, with other bits.
 std::string why_not_small(const Program &program, const Node &node);
 
 constexpr int64_t most_small_elements = 4096;

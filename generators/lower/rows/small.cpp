@@ -112,7 +112,10 @@ private:
             return element(node, split_row(column, reduced, lowering_.values), Index(outer.begin(), outer.end()));
         };
         const Extent columns = element_count(reduced);
-        const ReductionSpace space{buffer_order(outer), lowering_.values.extent(columns), choose_lanes(columns), {}, at};
+        ReductionSpace space{buffer_order(outer), lowering_.values.extent(columns), choose_lanes(columns), {}, at};
+        space.terms = [&, axis = size_t(reduced_axes(node).front())](const Index &index) { // axes of extent 1 may follow
+            return group.terms(lowering_.values, index, index[axis]);
+        };
         const Func total = reduce_lanes(lowering_, group, space, stages_.lanes);
         for (size_t axis = 0; axis < outer.size(); axis++) {
             const Expr extent = lowering_.values.extent(others[axis]);

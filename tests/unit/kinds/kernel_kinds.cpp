@@ -115,7 +115,7 @@ const IllegalKernel illegal_kernels[] = {
     {"small_matmul_of_bf16",
      "{kind: small} (x: bf16[4, 4], w: f32[4, 4]) -> (y: f32[4, 4]) {\n v = convert_element_type(x) {dtype: f32} : f32[4, 4]"
      "\n t = transpose(v) {permutation: [1, 0]} : f32[4, 4]\n y = dot_general(t, w) {contract: [[1], [0]]} : f32[4, 4]\n}",
-     "dot_general.y: must be a sum of numbers of 32 bits, because other classes add products of low-precision numbers in pairs, got "
+     "dot_general.y: must be a matmul of numbers of 32 bits, because class contract adds products of low-precision numbers in pairs, got "
      "dot_general [4, 4]"},
     {"small_overwrites", "{kind: small} (w: f32[4] inout) -> (w = v) {\n v = abs(w) : f32[4]\n}",
      "k.w: must not overwrite an argument, got inout"},
