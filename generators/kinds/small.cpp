@@ -34,18 +34,29 @@ bool is_low_precision(const Program &program, ValueId value) {
     return is_narrow(program.type(value).dtype);
 }
 
-int64_t products_of(const Program &program, const Node &dot) {
-    Extent products = element_count(program.type(dot.results[0]).shape);
-    for (const int64_t axis : to_integers(dot.attributes.at("contract").list[0]))
-        products = products * program.type(dot.operands[0]).shape[static_cast<size_t>(axis)];
-    return products.is_static() ? products.value() : -1;
+/// Returns the product of these extents, which are numbers.
+int64_t count_along(const Type &type, const std::vector<int64_t> &axes) {
+    int64_t count = 1;
+    for (const int64_t axis : axes) count *= type.shape[static_cast<size_t>(axis)].value();
+    return count;
+}
+
+/// The classes `column` and `contract` divide longer sums into blocks, which bounds the error of an accumulator.
+constexpr int64_t most_rows = 128, most_depth = 1024;
+
+std::string why_no_small_reduction(const Program &program, const Node &reduction) {
+    const int64_t rows = count_along(program.type(reduction.operands[0]), reduced_axes(reduction));
+    if (reduces_trailing(program, reduction) || rows <= most_rows) return "";
+    return "a reduction of at most " + std::to_string(most_rows) + " rows";
 }
 
 std::string why_no_small_matmul(const Program &program, const Node &dot) {
     if (std::ranges::any_of(dot.operands, [&](ValueId operand) { return is_low_precision(program, operand); }))
         return "a matmul of numbers of 32 bits, because class contract adds products of low-precision numbers in pairs";
-    const int64_t products = products_of(program, dot);
-    if (products < 0 || products > most_small_products) return "a matmul of at most " + std::to_string(most_small_products) + " products";
+    const int64_t depth = count_along(program.type(dot.operands[0]), to_integers(dot.attributes.at("contract").list[0]));
+    if (depth > most_depth) return "a matmul over at most " + std::to_string(most_depth) + " terms";
+    if (depth * count_of(program.type(dot.results[0])) > most_small_products)
+        return "a matmul of at most " + std::to_string(most_small_products) + " products";
     return "";
 }
 
@@ -60,6 +71,7 @@ std::string why_not_small(const Program &program, const Node &node) {
     const auto is_large = [&](ValueId value) { return exceeds(program.type(value), most_small_elements); };
     if (std::ranges::any_of(node.results, is_large) || (adds && std::ranges::any_of(node.operands, is_large)))
         return "an operator on arrays of 1 to " + std::to_string(most_small_elements) + " elements with static extents";
+    if (shape == Shape::reduce) return why_no_small_reduction(program, node);
     return shape == Shape::contract ? why_no_small_matmul(program, node) : "";
 }
 

@@ -1,6 +1,5 @@
 #include "expr/base_operators.h"
 #include "lower/formats/formats.h"
-#include "lower/rows/blocked_sum.h"
 #include "lower/rows/reduction.h"
 #include "lower/values/outputs.h"
 
@@ -121,17 +120,7 @@ private:
             const Expr extent = lowering_.values.extent(others[axis]);
             for (Func func : {stages_.lanes.partial.back(), stages_.lanes.lane.back(), total}) func.bound(outer[axis], 0, extent);
         }
-        bind_lines(node, group, total, others);
-    }
-
-    /// Readers whose rows are padded read the last line again.
-    void bind_lines(const Node &node, const ReductionGroup &group, const Func &total, const Extents &lines) {
-        const int size = int(group.identity().size());
-        const Expr last = lines.empty() ? Expr(0) : lowering_.values.extent(lines.back()) - 1;
-        lowering_.values.bind(node.results[0], [=](Index index) {
-            if (!index.empty()) index.back() = Halide::min(index.back(), last);
-            return group.reductions()[0].result(components(total(buffer_order(index)), size));
-        });
+        group.bind(lowering_.values, total);
     }
 
     /// Combines `term` of a position in an array of this shape with the values of a sum.
