@@ -25,6 +25,7 @@ saving.md        scalide.save, scalide.load: pytrees of arrays in safetensors fi
 checkpoints.md   scalide.Checkpoints: the checkpoints of a training run
 metrics.md       scalide.Metrics: write the metrics of a run to JSON lines and to TensorBoard
 call.md          scalide.jax.call, scalide.jax.vjp: use a library in jitted functions
+parallel.md      scalide.jax.parallel: functions with collectives, on several devices
 amp.md           scalide.jax.amp: evaluate a JAX function in mixed precision
 scalify.md       scalide.jax.scalify and its helpers: JAX functions on scaled arrays
 primitives.md    scalide.jax.add_operator, scalide.jax.add_rule: support one more JAX primitive

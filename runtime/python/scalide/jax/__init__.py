@@ -27,6 +27,7 @@ from .amp import amp, amp_stop, default_amp_policy, use_compute_precision, use_o
 from .call import call, vjp  # noqa: E402
 from .config import Pow2RoundMode, ScalifyConfig, get_scalify_config  # noqa: E402
 from .core import as_scaled_array, asarray, debug_callback, scaled_array  # noqa: E402
+from .parallel import parallel  # noqa: E402
 from .scalify import grad, scalify, value_and_grad  # noqa: E402
 from .text import Number  # noqa: E402
 from .trace import TraceError, trace  # noqa: E402
@@ -34,5 +35,5 @@ from .trace import TraceError, trace  # noqa: E402
 _compat.warn_if_newer(_jax.__version__)
 
 __all__ = ["Number", "Pow2RoundMode", "ScaledArray", "ScalifyConfig", "TraceError", "add_operator", "add_rule", "amp", "amp_stop", "as_scaled_array", "asarray", "call", "core", "debug_callback",
-           "default_amp_policy", "get_scalify_config", "grad", "lax", "ops", "quantization", "scaled_array", "scalify", "trace", "tree", "use_compute_precision",
+           "default_amp_policy", "get_scalify_config", "grad", "lax", "ops", "parallel", "quantization", "scaled_array", "scalify", "trace", "tree", "use_compute_precision",
            "use_original_precision", "utils", "value_and_grad", "vjp"]

@@ -17,9 +17,9 @@ from jax._src import source_info_util  # source locations have no public name
 from jax._src.interpreters import mlir  # the table of lowerings has no public name
 
 try:
-    from jax.extend.core import ClosedJaxpr, Literal
+    from jax.extend.core import ClosedJaxpr, Literal, Var
 except ImportError:  # 0.4.33
-    from jax.core import ClosedJaxpr, Literal
+    from jax.core import ClosedJaxpr, Literal, Var
 
 #: The versions of JAX that the tests use, oldest first. pyproject.toml pins them.
 TESTED = ("0.4.33", "0.10.2", "0.12.0.1")
@@ -43,6 +43,9 @@ CALLS = {
     "remat": "jaxpr",
     "composite": "jaxpr",
 }
+
+#: Primitives that only change the type that JAX gives to a value of several devices.
+TYPES = frozenset(("pvary", "pcast"))
 
 #: Primitives for loops and branches.
 CONTROL = frozenset(("scan", "while", "cond"))
@@ -241,6 +244,57 @@ def scopes_of(eqn, outer_is_gradient: bool) -> tuple[list[str], bool]:
     scopes = [entry.name for entry in stack if isinstance(entry, source_info_util.Scope)]
     is_gradient = (outer_is_gradient or "transpose" in transformations) and _RECOMPUTED not in scopes
     return [name for name in scopes if name not in ("", "checkpoint", _RECOMPUTED)], is_gradient
+
+
+def _axes_of(aval) -> frozenset:
+    """Returns the axes of a mesh over which a value differs between devices, in `jax.shard_map`."""
+    return frozenset(aval.mat.varying) if hasattr(aval, "mat") else frozenset(getattr(aval, "vma", None) or ())
+
+
+def _plain(value):
+    """Returns a jaxpr, or the jaxprs in a sequence, without the axes of a mesh in types, and without the equations that change them alone."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_plain, value)) if any(map(_has_jaxpr, value)) else value
+    if not _has_jaxpr(value):
+        return value
+    if isinstance(value, ClosedJaxpr):
+        return ClosedJaxpr(_plain(value.jaxpr), value.consts)
+    known = {}
+
+    def replaced(variable):
+        if isinstance(variable, Literal):
+            return variable
+        aval = variable.aval
+        return known.setdefault(variable, Var(jax.core.ShapedArray(aval.shape, aval.dtype, aval.weak_type)) if _axes_of(aval) else variable)
+
+    equations = []
+    for eqn in value.eqns:
+        if eqn.primitive.name in TYPES:
+            known.update(zip(eqn.outvars, map(replaced, eqn.invars)))
+            continue
+        params = {name: _plain(param) for name, param in eqn.params.items()}
+        equations.append(eqn.replace(invars=[*map(replaced, eqn.invars)], outvars=[*map(replaced, eqn.outvars)], params=params))
+    sides = {"constvars": value.constvars, "invars": value.invars, "outvars": value.outvars}
+    return value.replace(eqns=equations, **{name: [*map(replaced, side)] for name, side in sides.items()})
+
+
+def _has_jaxpr(value) -> bool:
+    return any(map(_has_jaxpr, value)) if isinstance(value, (list, tuple)) else hasattr(value, "eqns")
+
+
+def part_of(jaxpr, inputs: list, outputs: list, equations: list):
+    """Returns equations of a jaxpr as a jaxpr of their own, without the axes of a mesh in types."""
+    known = getattr(jaxpr, "debug_info", None)  # JAX wants as many names in it as there are variables
+    named = known._replace(arg_names=("",) * len(inputs), result_paths=("",) * len(outputs)) if hasattr(known, "result_paths") else None
+    return _plain(jaxpr.replace(constvars=[], invars=inputs, outvars=outputs, eqns=equations, effects=set(), debug_info=named))
+
+
+def varying_like(value, variable):
+    """Gives a value the axes over which JAX expects that a variable differs between devices."""
+    missing = _axes_of(variable.aval) - (_axes_of(jax.typeof(value)) if hasattr(jax, "typeof") else frozenset())
+    if not missing:
+        return value
+    return jax.lax.pcast(value, tuple(sorted(missing)), to="varying") if hasattr(jax.lax, "pcast") else jax.lax.pvary(value, tuple(sorted(missing)))
 
 
 def top_k_axis(params: dict, rank: int) -> int:

@@ -55,7 +55,7 @@ def add_operator(primitive: str, op: str | None = None, attributes: dict[str, st
 
     def rule(walk, equation, operands):
         params = {name: value for name, value in equation.params.items() if value is not None}
-        renamed = {name: name for name in params} if attributes is None else attributes
+        renamed = {name: name for name in params if name not in compat.SILENT} if attributes is None else attributes
         refuse_others(equation, set(renamed))
         given = {renamed[name]: plain(params[name], equation) for name in renamed if name in params}
         return walk.emit(op or primitive, [walk.writer.value(operand) for operand in operands], given, walk.types(equation))
@@ -342,7 +342,7 @@ def collective(walk, equation, operands):
     axes = equation.params["axes"]
     if not all(isinstance(axis, (int, np.integer)) for axis in axes) or equation.params.get("axis_index_groups") is not None:
         raise equation.fail("axes must be named by jax.vmap(axis_name=)", f"axes {axes}",
-                            "Trace the part without this primitive, and call the library in jax.shard_map with scalide.jax.call")  # fmt: skip
+                            "Use scalide.jax.parallel(fn) in jax.shard_map, which runs collectives in JAX")  # fmt: skip
     op = f"reduce_{equation.name[1:]}"
     axes = [int(axis) for axis in axes]
     return [walk.emit(op, [walk.writer.value(operand)], {"axes": axes}, [type_])[0] for operand, type_ in zip(operands, walk.types(equation))]
