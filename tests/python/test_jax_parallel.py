@@ -63,6 +63,7 @@ FUNCTIONS = {
     "loop_inside": (lambda x: lax.psum(lax.scan(lambda c, x: (c * 0.5 + jnp.tanh(x), None), 0 * x[0], x)[0], "data"), (X,), D, R),
     "jit_inside": (lambda x: jax.jit(lambda x: jax.nn.relu(lax.psum(jax.nn.silu(x), "data")))(x) + 1, (X,), D, R),
     "no_collective": (jnp.tanh, (X,), D, D),
+    "keyword_of_trace": (lambda name, fn: lax.psum(name * fn, "data"), (X, X + 1), (D, D), R),
     "arguments": (lambda x: (x, lax.psum(x, "data")), (X,), D, (D, R)),
 }  # fmt: skip
 

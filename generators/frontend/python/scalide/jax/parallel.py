@@ -20,15 +20,16 @@ from .walk import TraceError
 COLLECTIVES = frozenset("""psum psum2 psum_invariant pmax pmin ppermute pbroadcast all_gather all_gather_invariant all_gather_reduced reduce_scatter
     unreduced_reduce_scatter all_to_all ragged_all_to_all pgather axis_index""".split())
 
+
 def parallel(fn: Callable, *, numerics: Any = "f32", **options) -> Callable:
     """Turns a function of one device's arrays, which may contain collectives, into a function for `jax.shard_map` and `jax.pmap`.
 
     While JAX traces the function, it is cut at its collectives (psum, pmean, pmax, pmin, all_gather, psum_scatter, all_to_all, ppermute). Each part
-    between them becomes a library, and JAX runs the collectives. So the function computes gradients itself, by jax.grad, before it exchanges them:
+    between them becomes a library, and JAX runs the collectives. The function computes gradients itself, by jax.grad:
 
         def step(w, x, y):
-            loss, gradient = jax.value_and_grad(of)(w, x, y)
-            return w - 0.1 * jax.lax.pmean(gradient, "data"), jax.lax.pmean(loss, "data")
+            gradient = jax.grad(lambda w: jax.lax.pmean(loss(w, x, y), "data"))(w)
+            return w - 0.1 * gradient
 
         step = jax.jit(jax.shard_map(parallel(step, numerics="bf16"), mesh=mesh, in_specs=(P(), P("data"), P("data")), out_specs=P()))
 
@@ -57,19 +58,17 @@ def parallel(fn: Callable, *, numerics: Any = "f32", **options) -> Callable:
         traced = jax.make_jaxpr(of_leaves)(*leaves)
         flat = jax.make_jaxpr(functools.partial(_without_calls, traced.jaxpr, traced.consts))(*leaves)
         names = dict(zip(flat.jaxpr.invars, _names_of(fn, args, kwargs)))
-        parts, values = _Parts(flat.jaxpr), _Values(flat.jaxpr, [*flat.consts, *leaves])
-        for number in range(parts.count):
-            for eqn in parts.collectives[number]:
-                values.write(eqn.outvars, _applied(eqn, values))
-            inputs, outputs, equations = parts.borders(number)
-            if all(eqn.primitive.name in compat.TYPES for eqn in equations):
+        phases, values = _Phases(flat.jaxpr), _Values(flat.jaxpr, [*flat.consts, *leaves])
+        for number, equations in sorted(phases.equations.items()):
+            if number % 2 == 0 or all(eqn.primitive.name in compat.TYPES for eqn in equations):
                 for eqn in equations:
                     values.write(eqn.outvars, _applied(eqn, values))
                 continue
+            inputs, outputs = phases.borders(number)
             part, own = compat.part_of(flat.jaxpr, inputs, outputs, equations), _distinct([names.get(each, "value") for each in inputs])
             key = f"{part} {own}"
             if key not in libraries:
-                libraries[key] = _library(part, own, f"{_name_of(fn)}_{number}", numerics, options)
+                libraries[key] = _library(part, own, f"{_name_of(fn)}_{number // 2}", numerics, options)
             made = libraries[key](**dict(zip(own, values.read(inputs))))
             values.write(outputs, map(compat.varying_like, made, outputs))
         return tree_util.tree_unflatten(results[0], values.read(flat.jaxpr.outvars))
@@ -90,8 +89,9 @@ def _names_of(fn, args, kwargs) -> list[str]:
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Gives a number to each name that another array has, too."""
-    return [name if names.count(name) == 1 else f"{name}.{place}" for place, name in enumerate(names)]
+    """Gives a number to each name that another array or a keyword of `trace` has, too."""
+    taken = [*names, *inspect.signature(trace).parameters]
+    return [name if taken.count(name) == 1 else f"{name}.{place}" for place, name in enumerate(names)]
 
 
 def _name_of(fn) -> str:
@@ -162,36 +162,29 @@ class _Values:
         self.known.update(zip(variables, results))
 
 
-class _Parts:
-    """The equations of a jaxpr in the order of a run: the collectives before part 0, part 0, the collectives before part 1 and so on."""
+class _Phases:
+    """The equations of a jaxpr by phase: 0, 2, 4 and so on are collectives, and 1, 3, 5 and so on the parts between them. Each equation is in the
+    first phase of its kind in which its operands are there."""
 
     def __init__(self, jaxpr):
         self.jaxpr = jaxpr
-        after = {}  # by variable: the part that computes it, or minus a half for the collectives before the part
-        self.collectives, self.equations = {}, {}
+        self.equations: dict[int, list] = {}
+        phase_of: dict = {}
         for eqn in jaxpr.eqns:
-            times = [after.get(variable, -1.0) for variable in eqn.invars if not isinstance(variable, compat.Literal)]
-            time = max(times, default=-1.0)
-            if eqn.primitive.name in COLLECTIVES:
-                number = int(time // 1) + 1 if time == int(time) else int(time + 0.5)
-                self.collectives.setdefault(number, []).append(eqn)
-                time = number - 0.5
-            else:
-                number = max(0, int(time + 0.5)) if time != int(time) else max(0, int(time))
-                self.equations.setdefault(number, []).append(eqn)
-                time = float(number)
-            after.update(dict.fromkeys(eqn.outvars, time))
-        self.count = 1 + max([*self.collectives, *self.equations], default=-1)
-        self.collectives = {number: self.collectives.get(number, []) for number in range(self.count)}
+            ready = max((phase_of.get(variable, 0) for variable in _variables(eqn.invars)), default=0)
+            phase = ready + (ready % 2 == (eqn.primitive.name in COLLECTIVES))
+            self.equations.setdefault(phase, []).append(eqn)
+            phase_of.update(dict.fromkeys(eqn.outvars, phase))
 
-    def borders(self, number: int) -> tuple:
-        """Returns the variables that a part reads and those that others read of it, in the order of their first use, and its equations."""
-        own = self.equations.get(number, [])
-        made = {variable for eqn in own for variable in eqn.outvars}
-        inside = [variable for eqn in own for variable in eqn.invars]
-        others = [eqn for each in (*self.collectives.values(), *self.equations.values()) if each is not own for eqn in each]
-        outside = {variable for variable in (*itertools.chain(*[eqn.invars for eqn in others]), *self.jaxpr.outvars) if not isinstance(variable, compat.Literal)}
-        inputs = dict.fromkeys(variable for variable in inside if not isinstance(variable, compat.Literal) and variable not in made)
-        outputs = dict.fromkeys(variable for eqn in own for variable in eqn.outvars if variable in outside)
-        return list(inputs), list(outputs), own
+    def borders(self, number: int) -> tuple[list, list]:
+        """Returns the variables that a phase reads and does not compute, and those that it computes and others read."""
+        own = self.equations[number]
+        made = dict.fromkeys(variable for eqn in own for variable in eqn.outvars)
+        read = dict.fromkeys(variable for eqn in own for variable in _variables(eqn.invars))
+        others = {variable for phase, each in self.equations.items() if phase != number for eqn in each for variable in _variables(eqn.invars)}
+        others.update(_variables(self.jaxpr.outvars))
+        return [variable for variable in read if variable not in made], [variable for variable in made if variable in others]
 
+
+def _variables(each) -> list:
+    return [variable for variable in each if not isinstance(variable, compat.Literal)]
