@@ -58,14 +58,17 @@ def train(rank: int, options) -> None:
         return jax.make_array_from_callback(array.shape, NamedSharding(mesh, spec), lambda part: array[part])
 
     specs = (P(), P("data"), P("data"))
-    update = jax.jit(jax.shard_map(parallel(step, numerics=options.policy), mesh=mesh, in_specs=specs, out_specs=(P(), P())), donate_argnums=0)
+    update = parallel(step, numerics=options.policy, axes="data")  # all processes use the same scales
+    begin = jax.jit(jax.shard_map(update.init, mesh=mesh, in_specs=specs, out_specs=P()))
+    update = jax.jit(jax.shard_map(update, mesh=mesh, in_specs=(*specs, P()), out_specs=((P(), P()), P())), donate_argnums=(0, 3))
     params = jax.tree.map(lambda array: shared(array, P()), initial_params())
     images, labels = read("train")
+    state = begin(params, shared(images[: options.batch], P("data")), shared(labels[: options.batch], P("data")))
     order = np.random.default_rng(1)
     for epoch in range(options.epochs):
         losses = []
         for chosen in np.split(order.permutation(len(images)), len(images) // options.batch):
-            params, value = update(params, shared(images[chosen], P("data")), shared(labels[chosen], P("data")))
+            (params, value), state = update(params, shared(images[chosen], P("data")), shared(labels[chosen], P("data")), state)
             losses.append(value)
         if rank == 0:
             print(f"epoch {epoch + 1}: loss {np.mean([float(value) for value in losses]):.6f}", flush=True)
@@ -92,7 +95,7 @@ def wait(started: list) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--policy", default="f32", help="a policy without state, such as bf16 or f8_master")
+    parser.add_argument("--policy", default="f32", help="a policy such as bf16, f8_master or f8_delayed")
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--batch", type=int, default=60, help="images of a step, in all processes together; a divisor of 1500")
     options = parser.parse_args()

@@ -21,8 +21,9 @@ def losses(text):
     return [float(loss) for loss in re.findall(r"^epoch \d+: loss (\S+)$", text, re.M)]
 
 
-@pytest.mark.parametrize("policy, tolerance", [("f32", 2e-6), ("f8_master", 5e-3)])  # of the loss: each process takes its scales from its part
+@pytest.mark.parametrize("policy, tolerance", [("f32", 2e-6), ("f8_master", 5e-3), ("f8_delayed", 1e-4)])
 def test_processes_train_as_one(policy, tolerance):
+    """The tolerance is of the loss. In f8_master, each process takes scales from its own part of the batch; in f8_delayed, all have the same."""
     alone, both = (run("--processes", str(count), "--epochs", "2", "--policy", policy) for count in (1, 2))
     assert alone.returncode == both.returncode == 0, alone.stderr + both.stderr
     assert losses(both.stdout) == pytest.approx(losses(alone.stdout), rel=tolerance) and len(losses(both.stdout)) == 2
@@ -33,6 +34,6 @@ def test_processes_train_as_one(policy, tolerance):
 def test_errors():
     refused = run("--processes", "7")
     assert refused.returncode == 2 and "--batch: must divide 1500 and be a multiple of --processes, got 60 and 7" in refused.stderr
-    ended = run("--policy", "f8_delayed")
-    assert ended.returncode == 1 and "numerics must be a policy without state, got 'f8_delayed'" in ended.stderr
+    ended = run("--policy", "f9")
+    assert ended.returncode == 1 and "f9" in ended.stderr
     assert re.search(r"^process \d failed with exit code 1, so the others were ended$", ended.stderr, re.M)

@@ -17,6 +17,7 @@ from jax import lax  # noqa: E402
 from jax.sharding import PartitionSpec as P  # noqa: E402
 from test_library import error_of  # noqa: E402
 
+import scalide  # noqa: E402
 from scalide.jax import TraceError, parallel  # noqa: E402
 
 if hasattr(jax, "shard_map"):
@@ -98,6 +99,35 @@ def test_policies(mesh, numerics, tolerance):
     assert not np.array_equal(got[0]["w"], wanted[0]["w"])
 
 
+@pytest.mark.skipif(not hasattr(jax, "shard_map"), reason="the gradient of pmean needs the check of replication, and the FFI of this JAX has no rule for it")
+@pytest.mark.parametrize("axes", ["data", ("data",)])
+def test_all_devices_share_the_state_of_a_policy(mesh, axes):
+    """Four devices with a quarter of the batch round as one device with the whole batch, because scales are those of the largest amax."""
+    _, args, specs, results = FUNCTIONS["data_parallel"]
+    w, x, y = args
+
+    def whole(w, x, y):
+        value, gradient = jax.value_and_grad(loss)(w, x, y)
+        return jax.tree.map(lambda w, g: w - 0.5 * g, w, gradient), value
+
+    def part(w, x, y):
+        value, gradient = jax.value_and_grad(lambda w: lax.pmean(loss(w, x, y), "data"))(w)
+        return jax.tree.map(lambda w, g: w - 0.5 * g, w, gradient), value
+
+    step = parallel(part, numerics="f8_delayed", axes=axes)
+    state = jax.jit(shard_map(step.init, mesh=mesh, in_specs=specs, out_specs=R))(w, x, y)
+    train = jax.jit(shard_map(step, mesh=mesh, in_specs=(*specs, R), out_specs=(results, R)), donate_argnums=3)
+    alone = scalide.build(scalide.jax.trace(whole, w, x, y), numerics="f8_delayed")
+    states, v = alone.init(), w
+    for _ in range(4):
+        (w, value), state = train(w, x, y, state)
+        (v, expected), states = alone(v, x, y, states)
+        np.testing.assert_allclose(value, expected, rtol=1e-5)
+    compare(w, v, 1e-5)
+    scales = [sorted(float(array) for name, array in each.items() if array.ndim == 0) for each in (state["part_0"], states)]
+    assert scales[0] == scales[1] and len(set(scales[0])) > 1
+
+
 def test_arguments_keep_their_names(mesh, tmp_path):
     """A policy matches the names of arguments in each part. An argument that it stores in another dtype must be given in it."""
     policy = tmp_path / "own.yaml"
@@ -123,7 +153,9 @@ def test_what_cannot_be_cut(mesh):
     with pytest.raises(TraceError, match=r"test_jax_parallel.py:\d+:\d+ .*: scan: must not contain collectives in scalide.jax.parallel. Move them out"):
         run(mesh, looped, (X,), D, D)
     assert error_of(run, mesh, parallel(data_parallel, numerics="f8_delayed"), *FUNCTIONS["data_parallel"][1:]).startswith(
-        "ValueError: scalide.jax.parallel: numerics must be a policy without state, got 'f8_delayed', which keeps ")
+        "ValueError: scalide.jax.parallel: axes must name the axes of the mesh over which devices share the state of policy f8_delayed, such as ")
+    assert error_of(run, mesh, parallel(data_parallel, numerics="f8_delayed", axes="data"), *FUNCTIONS["data_parallel"][1:]).startswith(
+        "TypeError: data_parallel: the last argument must be the state of policy f8_delayed, a dict, got ")
 
 
 PROCESS = """

@@ -289,12 +289,17 @@ def part_of(jaxpr, inputs: list, outputs: list, equations: list):
     return _plain(jaxpr.replace(constvars=[], invars=inputs, outvars=outputs, eqns=equations, effects=set(), debug_info=named))
 
 
-def varying_like(value, variable):
-    """Gives a value the axes over which JAX expects that a variable differs between devices."""
-    missing = _axes_of(variable.aval) - (_axes_of(jax.typeof(value)) if hasattr(jax, "typeof") else frozenset())
+def varying_over(value, axes):
+    """Tells JAX that a value may differ between the devices along these axes of a mesh."""
+    missing = tuple(sorted(set(axes) - (_axes_of(jax.typeof(value)) if hasattr(jax, "typeof") else set(axes))))
     if not missing:
         return value
-    return jax.lax.pcast(value, tuple(sorted(missing)), to="varying") if hasattr(jax.lax, "pcast") else jax.lax.pvary(value, tuple(sorted(missing)))
+    return jax.lax.pcast(value, missing, to="varying") if hasattr(jax.lax, "pcast") else jax.lax.pvary(value, missing)
+
+
+def varying_like(value, variable):
+    """Gives a value the axes of a mesh along which JAX expects a variable to differ."""
+    return varying_over(value, _axes_of(variable.aval))
 
 
 def top_k_axis(params: dict, rank: int) -> int:

@@ -4,9 +4,11 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 from jax import tree_util
 
 from ..build import build
@@ -21,7 +23,7 @@ COLLECTIVES = frozenset("""psum psum2 psum_invariant pmax pmin ppermute pbroadca
     unreduced_reduce_scatter all_to_all ragged_all_to_all pgather axis_index""".split())
 
 
-def parallel(fn: Callable, *, numerics: Any = "f32", **options) -> Callable:
+def parallel(fn: Callable, *, numerics: Any = "f32", axes: str | Sequence[str] | None = None, **options) -> Parallel:
     """Turns a function of one device's arrays, which may contain collectives, into a function for `jax.shard_map` and `jax.pmap`.
 
     While JAX traces the function, it is cut at its collectives (psum, pmean, pmax, pmin, all_gather, psum_scatter, all_to_all, ppermute). Each part
@@ -36,44 +38,106 @@ def parallel(fn: Callable, *, numerics: Any = "f32", **options) -> Callable:
     Args:
         fn: A function that JAX can trace. It takes and returns pytrees of arrays.
         numerics: The policy of all parts, as for `scalide.build`. A scale that comes from an array comes from the array of one device.
+        axes: For a policy that keeps state between runs, such as f8_delayed: the axes of the mesh over which all devices use the same state, the
+            maximum. The function then takes one more pytree after its arguments, at first the result of `init`, and returns a pair: its result, and
+            the pytree for the next call.
         options: Further arguments of `scalide.build`.
 
     Raises, while JAX traces the function:
         TraceError: A collective is in a loop or a branch, or a part cannot become a program.
-        ValueError: The policy keeps state between runs.
+        ValueError: The policy keeps state between runs, and there are no axes.
     """
-    libraries: dict[str, Callable] = {}
+    return Parallel(fn, numerics, axes, options)
 
-    @functools.wraps(fn)
-    def run(*args, **kwargs):
+
+class Parallel:
+    """A function that `parallel` returns."""
+
+    def __init__(self, fn: Callable, numerics: Any, axes: str | Sequence[str] | None, options: dict):
+        functools.update_wrapper(self, fn)
+        if axes is not None:
+            del self.__wrapped__  # the state is one more parameter
+        self._fn, self._numerics, self._options = fn, numerics, options
+        self._axes = (axes,) if isinstance(axes, str) else axes
+        self._libraries: dict[str, Any] = {}
+
+    def __call__(self, *args, **kwargs):
+        if self._axes is None:
+            return self._run(args, kwargs, None)[0]
+        if not args or not isinstance(args[-1], dict):
+            raise TypeError(f"{_name_of(self._fn)}: the last argument must be the state of policy {self._numerics}, a dict, got "
+                            f"{type(args[-1]).__name__ if args else 'no argument'}. Start with init, and pass the returned state to the next call")  # fmt: skip
+        result, _, state = self._run(args[:-1], kwargs, args[-1])
+        return result, _largest(state, tuple(self._axes))
+
+    def init(self, *args, **kwargs) -> dict:
+        """Returns the state that the policy needs for the first call. It takes the arguments of the function, also in `jax.shard_map`."""
+        return self._run(args, kwargs, None)[1]
+
+    def _run(self, args, kwargs, state):
+        """Returns the result, the state before the run and the state after it. No state: the first one."""
         leaves, structure = tree_util.tree_flatten((args, kwargs))
         results = []
 
         def of_leaves(*leaves):
             args, kwargs = tree_util.tree_unflatten(structure, leaves)
-            flat, tree = tree_util.tree_flatten(fn(*args, **kwargs))
+            flat, tree = tree_util.tree_flatten(self._fn(*args, **kwargs))
             results.append(tree)
             return flat
 
         traced = jax.make_jaxpr(of_leaves)(*leaves)
         flat = jax.make_jaxpr(functools.partial(_without_calls, traced.jaxpr, traced.consts))(*leaves)
-        names = dict(zip(flat.jaxpr.invars, _names_of(fn, args, kwargs)))
+        names = dict(zip(flat.jaxpr.invars, _names_of(self._fn, args, kwargs)))
         phases, values = _Phases(flat.jaxpr), _Values(flat.jaxpr, [*flat.consts, *leaves])
+        before, after = {}, {}
         for number, equations in sorted(phases.equations.items()):
             if number % 2 == 0 or all(eqn.primitive.name in compat.TYPES for eqn in equations):
                 for eqn in equations:
                     values.write(eqn.outvars, _applied(eqn, values))
                 continue
             inputs, outputs = phases.borders(number)
-            part, own = compat.part_of(flat.jaxpr, inputs, outputs, equations), _distinct([names.get(each, "value") for each in inputs])
-            key = f"{part} {own}"
-            if key not in libraries:
-                libraries[key] = _library(part, own, f"{_name_of(fn)}_{number // 2}", numerics, options)
-            made = libraries[key](**dict(zip(own, values.read(inputs))))
+            own = _distinct([names.get(each, "value") for each in inputs])
+            library = self._library(compat.part_of(flat.jaxpr, inputs, outputs, equations), own, f"{_name_of(self._fn)}_{number // 2}")
+            made, operands = call(library), dict(zip(own, values.read(inputs)))
+            if first := library.init():
+                before[library.name] = {name: jnp.asarray(array) for name, array in first.items()} if state is None else state[library.name]
+                made, after[library.name] = made(before[library.name], **operands)
+            else:
+                made = made(**operands)
             values.write(outputs, map(compat.varying_like, made, outputs))
-        return tree_util.tree_unflatten(results[0], values.read(flat.jaxpr.outvars))
+        return tree_util.tree_unflatten(results[0], values.read(flat.jaxpr.outvars)), before, after
 
-    return run
+    def _library(self, part, names: list[str], name: str):
+        """Returns the library of a part, which takes arrays with these names."""
+        key = f"{part} {names}"
+        if key in self._libraries:
+            return self._libraries[key]
+
+        def of_part(**operands):
+            values = _Values(part, [operands[each] for each in names])
+            for eqn in part.eqns:
+                values.write(eqn.outvars, _applied(eqn, values))
+            return values.read(part.outvars)
+
+        shapes = {each: jax.ShapeDtypeStruct(variable.aval.shape, variable.aval.dtype) for each, variable in zip(names, part.invars)}
+        library = build(trace(of_part, **shapes, name=name), numerics=self._numerics, **self._options)
+        if self._axes is None and (states := library.init()):
+            raise ValueError(f"scalide.jax.parallel: axes must name the axes of the mesh over which devices share the state of policy {self._numerics}, such as "
+                             f"{', '.join(list(states)[:2])}, got None. Pass axes=\"data\", or choose a policy without state")  # fmt: skip
+        self._libraries[key] = library
+        return library
+
+
+def _largest(state: dict, axes: tuple) -> dict:
+    """Returns the maximum of each float array over the devices, by one collective. Other state, such as a number of steps, is the same on all."""
+    leaves, structure = tree_util.tree_flatten(state)
+    floats = [leaf for leaf in leaves if jnp.issubdtype(leaf.dtype, jnp.floating)]
+    if not floats:
+        return state
+    joined = jax.lax.pmax(compat.varying_over(jnp.concatenate([leaf.astype(jnp.float32).ravel() for leaf in floats]), axes), axes)
+    parts = iter(jnp.split(joined, np.cumsum([leaf.size for leaf in floats])[:-1]))
+    return tree_util.tree_unflatten(structure, [next(parts).reshape(leaf.shape).astype(leaf.dtype) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
+                                                for leaf in leaves])  # fmt: skip
 
 
 def _names_of(fn, args, kwargs) -> list[str]:
@@ -96,24 +160,6 @@ def _distinct(names: list[str]) -> list[str]:
 
 def _name_of(fn) -> str:
     return getattr(fn, "__name__", type(fn).__name__).strip("<>")
-
-
-def _library(part, names: list[str], name: str, numerics, options: dict) -> Callable:
-    """Builds a part, and returns it as a function of JAX arrays with these names."""
-
-    def of_part(**operands):
-        values = _Values(part, [operands[each] for each in names])
-        for eqn in part.eqns:
-            values.write(eqn.outvars, _applied(eqn, values))
-        return values.read(part.outvars)
-
-    shapes = {each: jax.ShapeDtypeStruct(variable.aval.shape, variable.aval.dtype) for each, variable in zip(names, part.invars)}
-    library = build(trace(of_part, **shapes, name=name), numerics=numerics, **options)
-    states = [argument.name for argument in library.arguments if argument.role == "state"]
-    if states:
-        raise ValueError(f"scalide.jax.parallel: numerics must be a policy without state, got {numerics!r}, which keeps {', '.join(states[:3])} in {name}. "
-                         "Build the part yourself, and use scalide.jax.call in the function of jax.shard_map")  # fmt: skip
-    return call(library)
 
 
 def _applied(eqn, values) -> list:
