@@ -110,6 +110,10 @@ def main() -> int:
     if options.processes == 1:
         train(0, options)
         return 0
+    try:
+        socket.gethostbyname(socket.gethostname())  # gloo asks for the address of this machine
+    except OSError:
+        parser.error(f"--processes: the name of this machine, {socket.gethostname()}, has no address. Add the line '127.0.0.1 {socket.gethostname()}' to /etc/hosts")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"

@@ -1,6 +1,7 @@
 """Fixtures of the tests of the Python package."""
 import os
 import pathlib
+import socket
 import subprocess
 
 import pytest
@@ -15,6 +16,15 @@ def pytest_configure(config):
 def slow_unless(is_fast, cases):
     """Parameters of the cases; those for which `is_fast` is false are marked slow. They repeat what other cases test, in other dtypes or policies."""
     return [pytest.param(*case, marks=() if is_fast(*case) else pytest.mark.slow) for case in cases]
+
+
+def why_no_gloo():
+    """Why processes of JAX cannot exchange data over the loopback here, or None. Gloo listens at the address of the machine's name."""
+    try:
+        address = socket.gethostbyname(socket.gethostname())
+    except OSError:
+        return f"the name of this machine, {socket.gethostname()}, has no address"
+    return None if address.startswith("127.") else f"the name of this machine, {socket.gethostname()}, is not the loopback"
 
 
 def golden_folder(suite):

@@ -7,10 +7,12 @@ import sys
 
 import jax
 import pytest
+from conftest import why_no_gloo
 
 SCRIPT = pathlib.Path(__file__).parents[2] / "examples/data_parallel/train.py"
 
-pytestmark = pytest.mark.skipif(not hasattr(jax, "shard_map"), reason="the example needs jax.shard_map")
+pytestmark = [pytest.mark.skipif(not hasattr(jax, "shard_map"), reason="the example needs jax.shard_map"),
+              pytest.mark.skipif(why_no_gloo() is not None, reason=why_no_gloo() or "")]  # fmt: skip
 
 
 def run(*options):

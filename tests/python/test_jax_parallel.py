@@ -15,6 +15,7 @@ import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 from jax import lax  # noqa: E402
 from jax.sharding import PartitionSpec as P  # noqa: E402
+from conftest import why_no_gloo  # noqa: E402
 from test_library import error_of  # noqa: E402
 
 import scalide  # noqa: E402
@@ -191,6 +192,7 @@ PROCESS = """
 
 
 @pytest.mark.skipif(not hasattr(jax, "shard_map"), reason="JAX 0.4.33 names the option otherwise")
+@pytest.mark.skipif(why_no_gloo() is not None, reason=why_no_gloo() or "")
 def test_two_processes():
     """Both processes have the same bits after five steps of data-parallel training over gloo, and agree with one process."""
     with socket.socket() as free:
