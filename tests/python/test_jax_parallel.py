@@ -20,6 +20,7 @@ from test_library import error_of  # noqa: E402
 
 import scalide  # noqa: E402
 from scalide.jax import TraceError, parallel  # noqa: E402
+from scalide.jax.trace import argument_names  # noqa: E402
 
 if hasattr(jax, "shard_map"):
     shard_map = jax.shard_map
@@ -141,6 +142,17 @@ def test_arguments_keep_their_names(mesh, tmp_path):
     assert error_of(run, mesh, parallel(update, numerics=policy), (w, g), (D, D), D).startswith("TypeError: update_0.params.w: dtype must be bf16, got float32.")
     w = {"w": jnp.asarray(w["w"], jnp.bfloat16)}
     compare(run(mesh, parallel(update, numerics=policy), (w, g), (D, D), D), run(mesh, update, (w, g), (D, D), D), 1e-6)
+
+
+def test_names_are_those_of_trace():
+    """Of positional arguments, of more than there are parameters, and of keywords in any order."""
+    tree = {"w": X, "b": [Y, X]}
+    names = argument_names(lambda params, *more, z, a: None, (tree, X, Y), {"z": X, "a": tree})
+    traced = scalide.jax.trace(lambda params, *more, z, a: params["w"], tree, X, Y, z=X, a=tree)
+    assert names == ["params.b.0", "params.b.1", "params.w", "more.0", "more.1", "a.b.0", "a.b.1", "a.w", "z"]
+    assert sorted(names) == sorted(spec.name for spec in traced.inputs)
+    leaves = jax.tree.leaves(((tree, X, Y), {"z": X, "a": tree}))
+    assert [leaf.shape for leaf in leaves] == [dict((spec.name, tuple(spec.shape)) for spec in traced.inputs)[name] for name in names]
 
 
 def test_pmap():

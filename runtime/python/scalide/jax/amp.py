@@ -181,7 +181,7 @@ class _Evaluator:
 
     def _equation(self, eqn, operands: list, scopes: list[str]) -> list:
         """Returns the results of one equation inside of named scopes."""
-        name, has_body = eqn.primitive.name, compat.has_body(eqn)
+        name, has_body = eqn.primitive.name, bool(compat.bodies_of(eqn))
         if has_body and eqn.primitive not in self.policy:
             enter = getattr(self, _ENTERED.get(name, ""), None) if self.recurse else None
             if enter is not None:

@@ -80,16 +80,14 @@ def primitives_of(jaxpr) -> set[str]:
     names = set()
     for eqn in open_jaxpr(jaxpr)[0].eqns:
         names.add(eqn.primitive.name)
-        for value in eqn.params.values():
-            inner = [each for each in (value if isinstance(value, (list, tuple)) else (value,)) if hasattr(each, "eqns")]
-            names.update(*map(primitives_of, inner))
+        names.update(*map(primitives_of, bodies_of(eqn)))
     return names
 
 
-def has_body(eqn) -> bool:
-    """Returns True for an equation with a jaxpr among its parameters."""
+def bodies_of(eqn) -> list:
+    """Returns the jaxprs among the parameters of an equation."""
     values = [each for value in eqn.params.values() for each in (value if isinstance(value, (list, tuple)) else (value,))]
-    return any(hasattr(value, "eqns") for value in values)
+    return [value for value in values if hasattr(value, "eqns")]
 
 
 @contextlib.contextmanager
@@ -254,8 +252,8 @@ def _axes_of(aval) -> frozenset:
 def _plain(value):
     """Returns a jaxpr, or the jaxprs in a sequence, without the axes of a mesh in types, and without the equations that change them alone."""
     if isinstance(value, (list, tuple)):
-        return type(value)(map(_plain, value)) if any(map(_has_jaxpr, value)) else value
-    if not _has_jaxpr(value):
+        return type(value)(map(_plain, value)) if any(hasattr(each, "eqns") for each in value) else value
+    if not hasattr(value, "eqns"):
         return value
     if isinstance(value, ClosedJaxpr):
         return ClosedJaxpr(_plain(value.jaxpr), value.consts)
@@ -276,10 +274,6 @@ def _plain(value):
         equations.append(eqn.replace(invars=[*map(replaced, eqn.invars)], outvars=[*map(replaced, eqn.outvars)], params=params))
     sides = {"constvars": value.constvars, "invars": value.invars, "outvars": value.outvars}
     return value.replace(eqns=equations, **{name: [*map(replaced, side)] for name, side in sides.items()})
-
-
-def _has_jaxpr(value) -> bool:
-    return any(map(_has_jaxpr, value)) if isinstance(value, (list, tuple)) else hasattr(value, "eqns")
 
 
 def part_of(jaxpr, inputs: list, outputs: list, equations: list):

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import itertools
 from typing import Any, Callable, Sequence
 
 import jax
@@ -12,10 +11,9 @@ import numpy as np
 from jax import tree_util
 
 from ..build import build
-from ..saving import key_name
 from . import compat
 from .call import call
-from .trace import trace
+from .trace import argument_names, trace
 from .walk import TraceError
 
 #: Primitives that exchange data between devices, of any version of JAX, and the number of a device.
@@ -87,19 +85,22 @@ class Parallel:
 
         traced = jax.make_jaxpr(of_leaves)(*leaves)
         flat = jax.make_jaxpr(functools.partial(_without_calls, traced.jaxpr, traced.consts))(*leaves)
-        names = dict(zip(flat.jaxpr.invars, _names_of(self._fn, args, kwargs)))
+        names = dict(zip(flat.jaxpr.invars, argument_names(self._fn, args, kwargs)))
         phases, values = _Phases(flat.jaxpr), _Values(flat.jaxpr, [*flat.consts, *leaves])
         before, after = {}, {}
         for number, equations in sorted(phases.equations.items()):
             if number % 2 == 0 or all(eqn.primitive.name in compat.TYPES for eqn in equations):
-                for eqn in equations:
-                    values.write(eqn.outvars, _applied(eqn, values))
+                values.run(equations)
                 continue
             inputs, outputs = phases.borders(number)
             own = _distinct([names.get(each, "value") for each in inputs])
             library = self._library(compat.part_of(flat.jaxpr, inputs, outputs, equations), own, f"{_name_of(self._fn)}_{number // 2}")
             made, operands = call(library), dict(zip(own, values.read(inputs)))
-            if first := library.init():
+            first = library.init()
+            if first and self._axes is None:
+                raise ValueError("scalide.jax.parallel: axes must name the axes of the mesh over which devices share the state of policy "
+                                 f"{self._numerics}, such as {', '.join(list(first)[:2])}, got None. Pass axes=\"data\", or choose a policy without state")  # fmt: skip
+            if first:
                 before[library.name] = {name: jnp.asarray(array) for name, array in first.items()} if state is None else state[library.name]
                 made, after[library.name] = made(before[library.name], **operands)
             else:
@@ -115,15 +116,11 @@ class Parallel:
 
         def of_part(**operands):
             values = _Values(part, [operands[each] for each in names])
-            for eqn in part.eqns:
-                values.write(eqn.outvars, _applied(eqn, values))
+            values.run(part.eqns)
             return values.read(part.outvars)
 
         shapes = {each: jax.ShapeDtypeStruct(variable.aval.shape, variable.aval.dtype) for each, variable in zip(names, part.invars)}
         library = build(trace(of_part, **shapes, name=name), numerics=self._numerics, **self._options)
-        if self._axes is None and (states := library.init()):
-            raise ValueError(f"scalide.jax.parallel: axes must name the axes of the mesh over which devices share the state of policy {self._numerics}, such as "
-                             f"{', '.join(list(states)[:2])}, got None. Pass axes=\"data\", or choose a policy without state")  # fmt: skip
         self._libraries[key] = library
         return library
 
@@ -140,18 +137,6 @@ def _largest(state: dict, axes: tuple) -> dict:
                                                 for leaf in leaves])  # fmt: skip
 
 
-def _names_of(fn, args, kwargs) -> list[str]:
-    """Returns the names of all arrays in the arguments, as in `trace`: `params.dense.kernel`. Policies may match them."""
-    try:
-        parameters = list(inspect.signature(fn).parameters.values())
-    except (TypeError, ValueError):  # a function of C
-        parameters = []
-    plain = [each.name for each in itertools.takewhile(lambda each: each.kind is not each.VAR_POSITIONAL, parameters)]
-    places = [plain[i] if i < len(plain) else f"operands.{i - len(plain)}" for i in range(len(args))]
-    given = [*zip(places, args), *kwargs.items()]
-    return [".".join([name, *map(key_name, path)]) for name, argument in given for path, _ in tree_util.tree_flatten_with_path(argument)[0]]
-
-
 def _distinct(names: list[str]) -> list[str]:
     """Gives a number to each name that another array or a keyword of `trace` has, too."""
     taken = [*names, *inspect.signature(trace).parameters]
@@ -160,12 +145,6 @@ def _distinct(names: list[str]) -> list[str]:
 
 def _name_of(fn) -> str:
     return getattr(fn, "__name__", type(fn).__name__).strip("<>")
-
-
-def _applied(eqn, values) -> list:
-    """Applies the primitive of an equation, with the scopes and the source line of the equation."""
-    with compat.context_of(eqn, keeps_line=False):
-        return compat.bind(eqn.primitive, values.read(eqn.invars), eqn.params)
 
 
 def _has_collectives(jaxpr) -> bool:
@@ -177,22 +156,15 @@ def _without_calls(jaxpr, consts, *operands):
     values = _Values(jaxpr, [*consts, *operands])
     for eqn in jaxpr.eqns:
         name = eqn.primitive.name
-        if name in COLLECTIVES or not any(map(_has_collectives, _bodies(eqn))):
-            results = _applied(eqn, values)
+        if name in COLLECTIVES or not any(map(_has_collectives, compat.bodies_of(eqn))):
+            values.run([eqn])
         elif name in compat.CALLS:
             called, constants = compat.open_jaxpr(eqn.params[compat.CALLS[name]])
-            results = _without_calls(called, constants, *values.read(eqn.invars))
+            values.write(eqn.outvars, _without_calls(called, constants, *values.read(eqn.invars)))
         else:
             raise TraceError(f"{compat.place_of((eqn.source_info,))}: {name}: must not contain collectives in scalide.jax.parallel. Move them out of the loop or "
                              "branch, or unroll the loop")  # fmt: skip
-        values.write(eqn.outvars, results)
     return values.read(jaxpr.outvars)
-
-
-def _bodies(eqn) -> list:
-    """Returns all jaxprs in the parameters of an equation."""
-    every = itertools.chain(*[value if isinstance(value, (list, tuple)) else (value,) for value in eqn.params.values()])
-    return [value for value in every if hasattr(value, "eqns")]
 
 
 class _Values:
@@ -206,6 +178,12 @@ class _Values:
 
     def write(self, variables, results) -> None:
         self.known.update(zip(variables, results))
+
+    def run(self, equations) -> None:
+        """Computes equations, each with its scopes and its source line."""
+        for eqn in equations:
+            with compat.context_of(eqn, keeps_line=False):
+                self.write(eqn.outvars, compat.bind(eqn.primitive, self.read(eqn.invars), eqn.params))
 
 
 class _Phases:

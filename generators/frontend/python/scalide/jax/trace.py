@@ -227,6 +227,12 @@ class _Parameters:
         return self.names[place] if place < len(self.names) else f"{self.rest}.{place - len(self.names)}"
 
 
+def argument_names(fn: Callable, args: tuple, kwargs: dict) -> list[str]:
+    """Returns the names that `trace` gives to the arrays of these arguments, in the order of `tree_flatten((args, kwargs))`."""
+    given = [*zip(_Parameters(fn, len(args), (), ()).all_names(), args), *sorted(kwargs.items())]
+    return [".".join([name, *map(key_name, path)]) for name, argument in given for path, _ in tree_util.tree_flatten_with_path(argument)[0]]
+
+
 class _JaxTree:
     """A pytree structure with containers that only JAX knows, such as Flax states and dataclasses."""
 
