@@ -52,7 +52,7 @@ private:
             for (Func func : {lanes.partial[i], lanes.lane[i], lanes.fold[i]}) func.compute_root().store_in(MemoryType::Stack);
             vectorize_partial(lanes.partial[i]);
         }
-        for (Func func : vector_lanes(lanes)) func.compute_root();
+        vector_lanes(lanes);
     }
 
     void schedule_elements(Stage nest, const std::vector<Var> &axes, const std::vector<int64_t> &extents) const {
