@@ -29,6 +29,7 @@ GENERATED = {
     "checkpoints-in-c": "reference/c-checkpoints.md",
     "files-of-flax-in-c": "reference/c-msgpack.md",
     "metrics-in-c": "reference/c-metrics.md",
+    "groups-of-ranks-in-c": "reference/c-groups.md",
     "the-c-classes": "reference/cpp-runtime.md",
 }
 

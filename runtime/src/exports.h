@@ -5,6 +5,7 @@
 
 #pragma GCC visibility push(default)
 #include "scalide/checkpoints.h"
+#include "scalide/groups.h"
 #include "scalide/metrics.h"
 #include "scalide/msgpack.h"
 #include "scalide/safetensors.h"

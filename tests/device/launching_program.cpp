@@ -53,7 +53,7 @@ int kernel(void **args) {
 
 constexpr scalide_term b_term = {1, {0, -1, -1, -1}}, four_term = {4, {-1, -1, -1, -1}};
 const scalide_extent x_shape[] = {{&b_term, 1}, {&four_term, 1}};
-const scalide_symbol symbols[] = {{"b", 0, 1 << 20, 1}};
+const scalide_symbol symbols[] = {{"b", 0, 1 << 20, 1, SCALIDE_FROM_ARGUMENTS, -1, nullptr}};
 const scalide_argument arguments[] = {{"x", SCALIDE_INPUT, 0, -1, 0}, {"loss", SCALIDE_OUTPUT, 1, -1, 0}};
 const scalide_buffer buffers[] = {
     {"x", SCALIDE_F32, 2, x_shape, SCALIDE_STORAGE_DATA, 0, -1, 0},
@@ -65,7 +65,7 @@ const scalide_operand operands[] = {
     {SCALIDE_OPERAND_BUFFER, 0, 2, x_shape, 0}, {SCALIDE_OPERAND_BUFFER, 1, 0, nullptr, 0}, {SCALIDE_OPERAND_BUFFER, 2, 1, &x_shape[1], 0},
     {SCALIDE_OPERAND_BUFFER, 3, 0, nullptr, 0}, {SCALIDE_OPERAND_SYMBOL, 0, 0, nullptr, 0},
 };
-const scalide_step steps[] = {{"row_sums", kernel, operands, std::size(operands), nullptr}};
+const scalide_step steps[] = {{"row_sums", kernel, operands, std::size(operands), nullptr, nullptr}};
 const scalide_program program = {SCALIDE_PLAN_VERSION,
                                  "launching",
                                  SCALIDE_CUDA,

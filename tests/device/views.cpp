@@ -182,7 +182,7 @@ TEST(views, of_8_axes_are_copied_to_dense_memory) {
     const scalide_argument argument = {"w", SCALIDE_INOUT, 0, -1, 0};
     const scalide_buffer buffer = {"w", SCALIDE_F64, 8, shape, SCALIDE_STORAGE_DATA, 0, 0, 0, 0, nullptr};
     const scalide_operand operand = {SCALIDE_OPERAND_BUFFER, 0, 8, shape, 0};
-    const scalide_step step = {"nothing", no_launches, &operand, 1, nullptr};
+    const scalide_step step = {"nothing", no_launches, &operand, 1, nullptr, nullptr};
     scalide_program program = {};
     program.plan_version = SCALIDE_PLAN_VERSION;
     program.name = program.numerics = program.hash = "copies";

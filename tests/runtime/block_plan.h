@@ -1,12 +1,13 @@
 #pragma once
 #include "base/halide_abi.h"
+#include "scalide/groups.h"
 #include "scalide/plan.h"
 #include <algorithm>
 #include <deque>
 #include <string>
 #include <vector>
 
-/// Plans with blocks, written by hand.
+/// Plans with blocks and collectives, written by hand.
 namespace scalide::test {
 
 template<typename T>
@@ -35,6 +36,30 @@ public:
     std::deque<BlockRows> blocks;
     std::vector<scalide_buffer> buffers;
     std::vector<scalide_argument> arguments;
+    std::vector<scalide_symbol> symbols;
+
+    /// Adds a symbol that is alone on an axis of an input. Returns its extent in a shape; so do the next three functions.
+    int64_t symbol(const char *name) { return add({name, 0, 1 << 20, 1, SCALIDE_FROM_ARGUMENTS, -1, nullptr}); }
+    /// Adds the number of ranks of a group.
+    int64_t group(const char *name) { return add({name, 1, SCALIDE_MAX_RANKS, 1, SCALIDE_RANKS, -1, nullptr}); }
+    int64_t rank(const char *name, int64_t group) { return add({name, 0, SCALIDE_MAX_RANKS, 1, SCALIDE_RANK, index(group), nullptr}); }
+    /// Adds the elements for each rank of an array with `divided` elements.
+    int64_t chunk(const char *name, int64_t group, int64_t divided) {
+        return add({name, 0, 1 << 20, 1, SCALIDE_CHUNK, index(group), extent(divided)});
+    }
+    /// Adds a step in which ranks exchange arrays, and returns its number.
+    int32_t collective(const char *name, int32_t kind, int64_t group, const std::vector<scalide_moved> &arrays) {
+        const std::vector<scalide_moved> &moved = moved_.emplace_back(arrays);
+        collectives.push_back({kind, index(group), static_cast<int32_t>(moved.size()), moved.data(), "net.scl:4"});
+        steps_.push_back({name, nullptr, nullptr, 0, nullptr, &collectives.back()});
+        return step_count() - 1;
+    }
+    std::deque<scalide_collective> collectives;
+    /// Replaces an array of a collective.
+    void set_moved(size_t collective, size_t array, const scalide_moved &moved) { moved_[collective][array] = moved; }
+    /// Returns the extent of symbol `symbol`.
+    const scalide_extent *symbol_extent(int32_t symbol) { return extent(-1 - symbol); }
+    std::vector<scalide_step> &steps() { return steps_; }
 
     /// Adds an argument and returns its buffer.
     int32_t argument(const char *name, int32_t role, int32_t dtype, const std::vector<int64_t> &shape) {
@@ -58,7 +83,7 @@ public:
             const scalide_buffer &each = buffers[static_cast<size_t>(index)];
             rows.push_back({SCALIDE_OPERAND_BUFFER, index, each.rank, each.shape, 1});
         }
-        steps_.push_back({name, kernel, rows.data(), static_cast<int32_t>(rows.size()), nullptr});
+        steps_.push_back({name, kernel, rows.data(), static_cast<int32_t>(rows.size()), nullptr, nullptr});
         return static_cast<int32_t>(steps_.size()) - 1;
     }
     /// Adds a block of steps. `length`: -1: no limit.
@@ -97,6 +122,8 @@ public:
         program_.name = "net";
         program_.target = "x86-64-linux-sse41";
         program_.numerics = program_.hash = "0";
+        program_.symbol_count = static_cast<int32_t>(symbols.size());
+        program_.symbols = symbols.data();
         program_.argument_count = static_cast<int32_t>(arguments.size());
         program_.buffer_count = static_cast<int32_t>(buffers.size());
         program_.step_count = step_count();
@@ -110,19 +137,27 @@ public:
     }
 
 private:
-    const scalide_extent *extent(int64_t value) {
-        scalide_term &term = terms_.emplace_back(scalide_term{value, {-1, -1, -1, -1}});
-        return &extents_.emplace_back(std::vector<scalide_extent>{{&term, 1}})[0];
+    /// An extent of a shape is a number, or a symbol: -1 - its index.
+    static int32_t index(int64_t symbol) { return static_cast<int32_t>(-1 - symbol); }
+    int64_t add(const scalide_symbol &symbol) {
+        symbols.push_back(symbol);
+        return -static_cast<int64_t>(symbols.size());
     }
+    const scalide_term *term(int64_t value) {
+        const scalide_term number = {value, {-1, -1, -1, -1}}, symbol = {1, {index(value), -1, -1, -1}};
+        return &terms_.emplace_back(value < 0 ? symbol : number);
+    }
+    const scalide_extent *extent(int64_t value) { return &extents_.emplace_back(std::vector<scalide_extent>{{term(value), 1}})[0]; }
     scalide_buffer buffer(const char *name, int32_t dtype, const std::vector<int64_t> &shape, int32_t storage, int32_t index) {
         std::vector<scalide_extent> &extents = extents_.emplace_back();
-        for (int64_t value : shape) extents.push_back({&terms_.emplace_back(scalide_term{value, {-1, -1, -1, -1}}), 1});
+        for (int64_t value : shape) extents.push_back({term(value), 1});
         return {name, dtype, static_cast<int32_t>(shape.size()), extents.data(), storage, index, 0, -1, 0, nullptr, nullptr};
     }
 
     std::deque<scalide_term> terms_;
     std::deque<std::vector<scalide_extent>> extents_;
     std::deque<std::vector<scalide_operand>> operands_;
+    std::deque<std::vector<scalide_moved>> moved_;
     std::vector<scalide_step> steps_;
     std::vector<scalide_block> finished_;
     scalide_program program_ = {};

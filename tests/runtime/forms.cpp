@@ -72,7 +72,7 @@ int fail_each_allocation_of_bind(const scalide_program &program, const Arrays &a
 
 /// A program without steps: 3 inputs, and a symbol for each of their 24 extents.
 struct ManySymbols {
-    std::vector<scalide_symbol> symbols{24, {"b", 1, 9, 1}};
+    std::vector<scalide_symbol> symbols{24, {"b", 1, 9, 1, SCALIDE_FROM_ARGUMENTS, -1, nullptr}};
     std::vector<scalide_term> terms;
     std::vector<scalide_extent> shape;
     std::vector<scalide_buffer> buffers;

@@ -31,7 +31,7 @@ inline int multiply_by_sum(void **arguments) {
 
 /// The tables of the plan. Tests may change them.
 struct WeightedPlan {
-    scalide_symbol symbols[1] = {{"b", 1, 1024, 1}};
+    scalide_symbol symbols[1] = {{"b", 1, 1024, 1, SCALIDE_FROM_ARGUMENTS, -1, nullptr}};
     scalide_term b_terms[1] = {{1, {0, -1, -1, -1}}}, four_terms[1] = {{4, {-1, -1, -1, -1}}};
     scalide_extent b[1] = {{b_terms, 1}}, four[1] = {{four_terms, 1}};
 
@@ -39,7 +39,7 @@ struct WeightedPlan {
                                          {"doubled", SCALIDE_F32, 1, four, SCALIDE_STORAGE_DATA, 1, 0, 0, 0, nullptr, nullptr}};
     scalide_argument prepare_arguments[2] = {{"w", SCALIDE_INPUT, 0, -1, 0}, {"doubled", SCALIDE_OUTPUT, 1, -1, 0}};
     scalide_operand prepare_operands[2] = {{SCALIDE_OPERAND_BUFFER, 0, 1, four, 0}, {SCALIDE_OPERAND_BUFFER, 1, 1, four, 0}};
-    scalide_step prepare_steps[1] = {{"double", double_weights, prepare_operands, 2, nullptr}};
+    scalide_step prepare_steps[1] = {{"double", double_weights, prepare_operands, 2, nullptr, nullptr}};
     scalide_program prepare = program_of(0, 2, 2);
 
     scalide_buffer buffers[4] = {{"x", SCALIDE_F32, 1, b, SCALIDE_STORAGE_DATA, 0, -1, 0, 0, nullptr, nullptr},
@@ -49,7 +49,7 @@ struct WeightedPlan {
     scalide_argument arguments[3] = {{"x", SCALIDE_INPUT, 0, -1, 0}, {"w", SCALIDE_CONSTANT, 1, -1, 0}, {"y", SCALIDE_OUTPUT, 2, -1, 0}};
     scalide_operand operands[3] = {
         {SCALIDE_OPERAND_BUFFER, 0, 1, b, 0}, {SCALIDE_OPERAND_BUFFER, 3, 1, four, 0}, {SCALIDE_OPERAND_BUFFER, 2, 1, b, 0}};
-    scalide_step steps[1] = {{"multiply", multiply_by_sum, operands, 3, nullptr}};
+    scalide_step steps[1] = {{"multiply", multiply_by_sum, operands, 3, nullptr, nullptr}};
     scalide_program main = program_of(1, 3, 4);
 
     WeightedPlan() {

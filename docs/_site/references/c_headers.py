@@ -34,6 +34,11 @@ PAGES = [
      "`metrics.h` has the C functions that write the metrics of a training run. They write numbers only, no arrays and no pictures.\n"
      "In C++, use `Metrics` of [`scalide.hpp`](cpp-runtime.md). In Python, use [`scalide.Metrics`](python/metrics.md).",
      [("Options and values", "scalide_metrics"), ("Write metrics", "scalide_metrics_open")]),
+    ("groups.h", "reference/c-groups.md", "Groups of ranks in C: groups.h",
+     "`groups.h` has the C functions with which one program runs on several processes or threads, which exchange arrays during a run.\n"
+     "Programs that exchange no arrays do not need it. In C++, use [`groups.hpp`](cpp-runtime.md).",
+     [("Transports", "SCALIDE_MAX_RANKS"), ("Join a group", "scalide_join"), ("Threads of one process", "scalide_thread_group"),
+      ("Facts about a group", "scalide_group_ranks")]),
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The page of scalide.hpp and checkpoints.hpp: their functions, and their classes with their public members."""
+"""The page of scalide.hpp, checkpoints.hpp and groups.hpp: their functions, and their classes with their public members."""
 import re
 from typing import NamedTuple
 
@@ -6,9 +6,11 @@ from references.c_headers import prose, targets
 from references.tables import meanings
 
 PAGE = "reference/cpp-runtime.md"
+HEADERS = ("scalide.hpp", "checkpoints.hpp", "groups.hpp")
 HEAD = """# The C++ interface: scalide.hpp
 
 `scalide.hpp` has the C++17 classes that bind and run generated libraries. `checkpoints.hpp` has the class of checkpoints.
+`groups.hpp` has the groups of ranks that exchange arrays.
 All names are in the namespace `scalide::runtime`.
 The tutorial is [C++ application](../guides/cpp-application.md). The classes call the [C interface](c-runtime.md), whose rules hold here, too.
 
@@ -85,10 +87,10 @@ def rows(members, known):
 
 
 def runtime(root):
-    """The introduction of scalide.hpp, and what the namespaces scalide::runtime of both headers declare."""
-    text, more = ((root / "runtime/include/scalide" / header).read_text() for header in ("scalide.hpp", "checkpoints.hpp"))
+    """The introduction of scalide.hpp, and what the namespaces scalide::runtime of all headers declare."""
+    text, *more = ((root / "runtime/include/scalide" / header).read_text() for header in HEADERS)
     intro = "\n".join(re.sub(r"^// ?", "", line) for line in re.match(r"(?://[^\n]*\n)+", text)[0].rstrip().split("\n"))
-    namespaces = [part for part in parts(text) + parts(more) if part.code == "namespace scalide::runtime"]
+    namespaces = [part for header in (text, *more) for part in parts(header) if part.code == "namespace scalide::runtime"]
     return intro, [part for space in namespaces for part in parts(space.body) if part.code != "namespace detail"]
 
 

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /* The version of this file and of the calling convention of kernels. The runtime rejects programs with another version. */
-#define SCALIDE_PLAN_VERSION 16u
+#define SCALIDE_PLAN_VERSION 17u
 
 /* The maximum number of symbols in a term. */
 #define SCALIDE_TERM_SYMBOLS 4
@@ -28,11 +28,22 @@ typedef struct {
     int32_t count;
 } scalide_extent;
 
-/* A symbol. Its value v satisfies minimum <= v <= maximum, and v is a multiple of `multiple`. At least one input or inout must have an
- * extent that is one term with only this symbol, such as `b` or `4*b`: scalide_bind computes v from it. */
+/* Where a symbol gets its value. */
+typedef enum {
+    SCALIDE_FROM_ARGUMENTS = 0, /* at least one input or inout must have an extent that is one term with only this symbol, such as `b` or
+                                   `4*b`: scalide_bind computes the value from it */
+    SCALIDE_RANKS = 1,          /* the number of ranks of a group, which has the name of the symbol */
+    SCALIDE_RANK = 2,           /* the number of this rank in its group, from 0 */
+    SCALIDE_CHUNK = 3           /* the elements of an array for each rank of its group: `divided` / ranks, rounded up */
+} scalide_symbol_source;
+
+/* A symbol. Its value v satisfies minimum <= v <= maximum, and v is a multiple of `multiple`. */
 typedef struct {
     const char *name;
     int64_t minimum, maximum, multiple;
+    int32_t source;                /* scalide_symbol_source */
+    int32_t group;                 /* SCALIDE_RANK, SCALIDE_CHUNK: the symbol of the group's number of ranks; otherwise -1 */
+    const scalide_extent *divided; /* SCALIDE_CHUNK: an extent without symbols of this source; otherwise NULL */
 } scalide_symbol;
 
 /* A condition on symbols that an operator adds: `surplus` must not be negative. */
@@ -127,13 +138,36 @@ typedef struct {
 /* The number of `extents` of a scalide_matmul. */
 #define SCALIDE_MATMUL_EXTENTS 8
 
-/* One step of a run: one kernel. */
+/* How ranks exchange arrays. All ranks of the group call it with equal kinds, dtypes and numbers of elements. */
+typedef enum {
+    SCALIDE_EXCHANGE = 0, /* `from` has n elements, `to` has ranks * c. Chunk i of `from`, its elements i * c to (i + 1) * c, becomes chunk
+                             `rank` of `to` of rank i. Elements beyond n are 0 */
+    SCALIDE_COLLECT = 1   /* `from` has c elements, `to` has n. Element i * c + j of `to`, on all ranks, is element j of `from` of rank i.
+                             Elements from n on are left out; n may be less than ranks * c */
+} scalide_collective_kind;
+
+/* An array that a collective moves. Both buffers have the same dtype, are dense, and are not the same. */
+typedef struct {
+    int32_t from, to;
+} scalide_moved;
+
+/* A step in which ranks exchange arrays. The bytes of all arrays are one message for each pair of ranks. */
+typedef struct {
+    int32_t kind;  /* scalide_collective_kind */
+    int32_t group; /* the symbol of the group's number of ranks */
+    int32_t count;
+    const scalide_moved *arrays;
+    const char *location; /* the line of the first operator in the source program, such as "net.scl:4"; NULL: not known */
+} scalide_collective;
+
+/* One step of a run: one kernel, or one exchange between ranks. */
 typedef struct {
     const char *name;
-    scalide_kernel kernel;
-    const scalide_operand *operands;
+    scalide_kernel kernel;           /* NULL: the step is a collective */
+    const scalide_operand *operands; /* of a collective: none */
     int32_t operand_count;
     const scalide_matmul *matmul; /* the same computation for cuBLASLt, which replaces the kernel if it can; NULL: only the kernel */
+    const scalide_collective *collective; /* NULL: the step is a kernel */
 } scalide_step;
 
 /* Another form of the program for some machines or some bindings. It has the same arguments and symbols. There are forms for one CUDA

@@ -73,16 +73,17 @@ typedef enum {
     SCALIDE_INVALID_PROGRAM,  /* the program was built for another version of the runtime, or its tables are inconsistent */
     SCALIDE_UNSUPPORTED_CPU,  /* the program uses instructions that this CPU does not have */
     SCALIDE_OUT_OF_MEMORY,
-    SCALIDE_THREAD_FAILED, /* the system could not start a worker thread */
-    SCALIDE_KERNEL_FAILED, /* a kernel reported an error during a run */
-    SCALIDE_FILE_ERROR,    /* a file is missing, unreadable, unwritable or malformed */
-    SCALIDE_NO_DEVICE,     /* the device does not exist, or its driver is missing or too old */
-    SCALIDE_WRONG_DEVICE,  /* the program was built for another kind of device than the context has */
-    SCALIDE_DEVICE_FAILED, /* the driver reported an error, or a kernel failed on the device */
-    SCALIDE_UNSUPPORTED,   /* the device, or the file, does not support this request */
-    SCALIDE_BUSY,          /* another thread uses the context; there is no message */
-    SCALIDE_INTERRUPTED,   /* scalide_interrupt or the poll of the context stopped a run in a loop */
-    SCALIDE_STEP_LIMIT,    /* a `while` of the program did not end after its max_steps steps */
+    SCALIDE_THREAD_FAILED,    /* the system could not start a worker thread */
+    SCALIDE_KERNEL_FAILED,    /* a kernel reported an error during a run */
+    SCALIDE_FILE_ERROR,       /* a file is missing, unreadable, unwritable or malformed */
+    SCALIDE_NO_DEVICE,        /* the device does not exist, or its driver is missing or too old */
+    SCALIDE_WRONG_DEVICE,     /* the program was built for another kind of device than the context has */
+    SCALIDE_DEVICE_FAILED,    /* the driver reported an error, or a kernel failed on the device */
+    SCALIDE_UNSUPPORTED,      /* the device, or the file, does not support this request */
+    SCALIDE_BUSY,             /* another thread uses the context; there is no message */
+    SCALIDE_INTERRUPTED,      /* scalide_interrupt or the poll of the context stopped a run in a loop */
+    SCALIDE_STEP_LIMIT,       /* a `while` of the program did not end after its max_steps steps */
+    SCALIDE_TRANSPORT_FAILED, /* ranks could not exchange arrays, or another rank has failed (groups.h) */
     SCALIDE_STATUS_COUNT
 } scalide_status;
 
@@ -290,9 +291,9 @@ void scalide_interrupt(scalide_context *context);
 scalide_status scalide_set_poll(scalide_context *context, int (*poll)(void *user), void *user);
 /* Records the steps of the binding as a CUDA graph. Later runs are one launch of the graph. It holds all steps of a loop, so that
  * scalide_interrupt does not stop these runs.
- * Errors: SCALIDE_UNSUPPORTED (the device has no graphs, data decide how many steps of a loop or which branch runs, or a run has more than
- * 65,536 launches), SCALIDE_DEVICE_FAILED, SCALIDE_OUT_OF_MEMORY, SCALIDE_INTERRUPTED. After an error, the binding still runs without a
- * graph. */
+ * Errors: SCALIDE_UNSUPPORTED (the device has no graphs, ranks exchange arrays, data decide how many steps of a loop or which branch runs,
+ * or a run has more than 65,536 launches), SCALIDE_DEVICE_FAILED, SCALIDE_OUT_OF_MEMORY, SCALIDE_INTERRUPTED. After an error, the binding
+ * still runs without a graph. */
 scalide_status scalide_capture(scalide_binding *binding);
 /* What a buffer contains: a plain array, or one component of a scaled array (value = data * scale). */
 typedef enum { SCALIDE_WHOLE = 0, SCALIDE_DATA = 1, SCALIDE_SCALE = 2 } scalide_part;
@@ -376,11 +377,13 @@ typedef struct {
     const char *name;
     int64_t minimum, maximum, multiple;
 } scalide_symbol_info;
-/* Returns the number of symbols, such as `b` in f32[b, 64]. */
+/* Returns the number of symbols, such as `b` in f32[b, 64]. Symbols that the groups of a context define (groups.h), such as a number of
+ * ranks, do not count. */
 size_t scalide_symbol_count(const scalide_program *program);
 /* Describes symbol `index`. Errors: SCALIDE_INVALID_ARGUMENT if there is no such symbol. */
 scalide_status scalide_describe_symbol(const scalide_program *program, size_t index, scalide_symbol_info *info);
-/* Computes the shapes of all arguments. `values` has the values of the symbols in their order. The function writes dtype, rank, extents and
+/* Computes the shapes of all arguments. `values` has the values of the symbols in the order of scalide_describe_symbol. The context must be
+ * a rank of the groups of the program (groups.h). The function writes dtype, rank, extents and
  * strides of the arrays. It does not change their pointers. Errors: SCALIDE_INVALID_PROGRAM, SCALIDE_INVALID_ARGUMENT (a value is outside
  * the range of its symbol, or a shape is too large). */
 scalide_status scalide_shape_arguments(scalide_context *context, const scalide_program *program, const int64_t *values, size_t value_count,

@@ -8,6 +8,7 @@
 #include "bind/symbol_table.h"
 #include "bind/views.h"
 #include "context/entry.h"
+#include <algorithm>
 #include <cstring>
 
 using namespace scalide;
@@ -32,20 +33,26 @@ bool evaluate_fixed(const scalide_extent &extent, int64_t *value) {
     return evaluate(extent, nullptr, value);
 }
 
-bool check_values(scalide_context *context, const scalide_program &program, const int64_t *values, size_t count) {
-    if (count != static_cast<size_t>(program.symbol_count)) {
-        start_message(context) << program.name << ": the number of values must be the number of symbols, " << program.symbol_count
-                               << ", got " << uint64_t(count) << ". scalide_describe_symbol lists the symbols.";
-        return false;
+/// Writes the values of the caller to the symbols that are from arguments, and computes the others.
+scalide_status take_values(scalide_context *context, const scalide_program &program, const int64_t *values, size_t count,
+                           int32_t *symbols) {
+    if (count != scalide_symbol_count(&program)) {
+        start_message(context) << program.name << ": the number of values must be the number of symbols, "
+                               << uint64_t(scalide_symbol_count(&program)) << ", got " << uint64_t(count)
+                               << ". scalide_describe_symbol lists the symbols.";
+        return SCALIDE_INVALID_ARGUMENT;
     }
     for (int32_t i = 0; i < program.symbol_count; ++i) {
         const scalide_symbol &symbol = program.symbols[i];
-        if (allows(symbol, values[i])) continue;
+        if (!is_from_arguments(symbol)) continue;
+        const int64_t value = *values++;
+        symbols[i] = static_cast<int32_t>(value);
+        if (allows(symbol, value)) continue;
         Text text = start_message(context) << program.name << ": ";
-        print_allowed(text, symbol) << ", got " << values[i] << '.';
-        return false;
+        print_allowed(text, symbol) << ", got " << value << '.';
+        return SCALIDE_INVALID_ARGUMENT;
     }
-    return true;
+    return solve_group_symbols(context, program, symbols);
 }
 
 /// Writes a whole number to all elements of an array in the context's memory.
@@ -97,11 +104,15 @@ scalide_status scalide_describe_extent(const scalide_program *program, size_t in
     return SCALIDE_OK;
 }
 
-size_t scalide_symbol_count(const scalide_program *program) { return program ? static_cast<size_t>(program->symbol_count) : 0; }
+size_t scalide_symbol_count(const scalide_program *program) {
+    return program ? static_cast<size_t>(std::count_if(program->symbols, program->symbols + program->symbol_count, is_from_arguments)) : 0;
+}
 
 scalide_status scalide_describe_symbol(const scalide_program *program, size_t index, scalide_symbol_info *info) {
     if (!info || index >= scalide_symbol_count(program)) return SCALIDE_INVALID_ARGUMENT;
-    const scalide_symbol &symbol = program->symbols[index];
+    const scalide_symbol *place = program->symbols;
+    for (size_t before = index; before > 0 || !is_from_arguments(*place); ++place) before -= is_from_arguments(*place);
+    const scalide_symbol &symbol = *place;
     *info = {symbol.name, symbol.minimum, symbol.maximum, symbol.multiple};
     return SCALIDE_OK;
 }
@@ -164,13 +175,12 @@ scalide_status scalide_shape_arguments(scalide_context *context, const scalide_p
     if (entry.status() != SCALIDE_OK) return entry.status();
     scalide_status status = check_program(context, *program);
     if (status != SCALIDE_OK) return status;
-    if (!check_count({context, *program, arrays}, count) || !check_values(context, *program, values, value_count))
-        return SCALIDE_INVALID_ARGUMENT;
+    if (!check_count({context, *program, arrays}, count)) return SCALIDE_INVALID_ARGUMENT;
     SymbolTable table(context);
     status = table.reserve(*program);
     if (status != SCALIDE_OK) return status;
     int32_t *symbols = table.values();
-    for (size_t i = 0; i < value_count; ++i) symbols[i] = static_cast<int32_t>(values[i]);
+    status = take_values(context, *program, values, value_count, symbols);
     for (int32_t i = 0; status == SCALIDE_OK && i < program->argument_count; ++i) {
         const scalide_buffer &buffer = program->buffers[program->arguments[i].data_buffer];
         int64_t elements;

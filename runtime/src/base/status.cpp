@@ -18,6 +18,7 @@ constexpr const char *status_texts[] = {
     "another thread uses the context",
     "the run was interrupted",
     "a loop reached its largest number of steps",
+    "the ranks of a group could not exchange arrays",
 };
 static_assert(sizeof(status_texts) / sizeof(status_texts[0]) == SCALIDE_STATUS_COUNT, "one text per status");
 

@@ -64,6 +64,7 @@ scalide_status bind_arrays(const Request &request, scalide_binding **result) {
     scalide_binding *binding = create(request, program, nullptr, choice.constants);
     if (!binding) return SCALIDE_OUT_OF_MEMORY;
     std::copy(choice.symbols.values(), choice.symbols.values() + program.symbol_count, binding->symbols);
+    binding->asked = request.program;
     status = finish(binding, fill_layout(request.context, program, *binding->layout), result);
     if (status == SCALIDE_OK && !request.context->device) map_constants(&program);
     return status;
@@ -78,13 +79,18 @@ scalide_status bind_layout(const Request &request, Layout *layout, scalide_bindi
     return binding ? finish(binding, SCALIDE_OK, result) : SCALIDE_OUT_OF_MEMORY;
 }
 
-/// A device needs launches of its own for each binding, so everything is bound again there.
+/// A device needs launches of its own for each binding, so everything is bound again there. Another rank has other
+/// values of symbols.
 scalide_status bind_like(const Request &request, const scalide_binding &like, scalide_binding **result) {
     const scalide_status status = check_device(request.context, *request.program);
     if (status != SCALIDE_OK) return status;
     const Call call = {request.context, *request.program, request.arrays};
     if (!check_count(call, request.count) || !check_like(call, like.symbols)) return SCALIDE_INVALID_ARGUMENT;
-    return request.context->device ? bind_arrays(request, result) : bind_layout(request, like.layout, result);
+    const bool is_same_rank = has_group_values(*request.context, *request.program, like.symbols);
+    if (!is_same_rank) return bind_arrays({request.context, like.asked, request.arrays, request.count, request.constants}, result);
+    const scalide_status bound = request.context->device ? bind_arrays(request, result) : bind_layout(request, like.layout, result);
+    if (bound == SCALIDE_OK) (*result)->asked = like.asked;
+    return bound;
 }
 
 /// Binds in the float environment of programs and reports a failure.

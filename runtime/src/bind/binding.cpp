@@ -1,6 +1,7 @@
 #include "bind/binding.h"
 #include "bind/block_tables.h"
 #include "bind/check.h"
+#include "bind/collectives.h"
 #include "bind/extent.h"
 #include "bind/prepared.h"
 #include "bind/recorder.h"
@@ -139,7 +140,7 @@ scalide_binding *allocate_binding(scalide_context *context, const scalide_progra
     lay_out(program, memory, binding);
     binding->context = context;
     retain_context(context);
-    binding->program = &program;
+    binding->program = binding->asked = &program;
     binding->user_context = static_cast<KernelContext *>(&context->workers[0]);
     binding->layout = layout;
     binding->symbols = layout->symbols;
@@ -193,6 +194,8 @@ scalide_status complete(scalide_binding &binding) {
         binding.copies_offset = round_up(binding.arena_bytes, device_arena_alignment);
         binding.arena_bytes = binding.copies_offset + copies;
     }
+    binding.has_collectives = has_collectives(*binding.program);
+    if (status == SCALIDE_OK && binding.has_collectives) status = allocate_staging(binding);
     void *arena = nullptr;
     if (status == SCALIDE_OK) status = allocate_arena(binding, &arena);
     if (status != SCALIDE_OK) return status;

@@ -105,7 +105,10 @@ struct scalide_binding {
     scalide_constants *constants;                    ///< NULL: the program has none
     std::atomic<scalide_constants *> next_constants; ///< of scalide_set_constants; the next run takes them
     scalide::LoopStates loops;
-    int32_t current_step;
+    const scalide_program *asked;      ///< of which `program` is the variant or form; the same on all ranks of a group
+    void *staging;                     ///< memory of the host for messages between ranks; a separate block. NULL: no collective needs it
+    bool has_collectives, is_compared; ///< some steps are collectives; the ranks have compared what they run
+    int32_t current_step;              ///< -1: none, of a failure of the whole program
     scalide_status status;
 };
 

@@ -45,8 +45,15 @@ inline bool is_used_by_runs(int32_t role) { return role != SCALIDE_CONSTANT; }
 /// Returns true if a run both reads and writes the argument.
 inline bool is_overwritten(int32_t role) { return role == SCALIDE_INOUT || role == SCALIDE_STATE; }
 
-/// Computes the symbols' values from the shapes of inputs and inouts and checks their ranges. The types must have been checked.
+/// Returns true if the caller's arrays give the symbol its value. The groups of the context give it to the other symbols.
+inline bool is_from_arguments(const scalide_symbol &symbol) { return symbol.source == SCALIDE_FROM_ARGUMENTS; }
+/// Computes the symbols' values from the shapes of inputs and inouts, and from the groups of the context, and checks their ranges. The
+/// types must have been checked.
 scalide_status solve_symbols(const Call &call, int32_t *symbols);
+/// Computes the values of the symbols that are not from arguments. `symbols` has the values of the others.
+scalide_status solve_group_symbols(scalide_context *context, const scalide_program &program, int32_t *symbols);
+/// Returns true if the groups of the context give the symbols these values.
+bool has_group_values(const scalide_context &context, const scalide_program &program, const int32_t *symbols);
 /// Checks the requirements of operators on symbols, other than their ranges.
 bool check_requirements(const Call &call, const int32_t *symbols);
 /// Checks the extents of one argument.

@@ -46,9 +46,11 @@ void advise_shape(Text &text, const Call &call, int32_t argument, const int32_t 
     for (int32_t i = 0; symbols && i < call.program.symbol_count; ++i) {
         if (!has_symbol(buffer, i)) continue;
         text << separator << call.program.symbols[i].name << " = " << symbols[i];
+        if (call.program.symbols[i].source == SCALIDE_RANKS) text << " (the number of ranks)";
         separator = ", ";
         SymbolSource source;
-        if (find_source(call, i, &source) && source.argument != argument) text << " from " << call.program.arguments[source.argument].name;
+        const bool has_source = is_from_arguments(call.program.symbols[i]) && find_source(call, i, &source);
+        if (has_source && source.argument != argument) text << " from " << call.program.arguments[source.argument].name;
     }
     text << '.';
 }
@@ -136,6 +138,7 @@ bool check_type(const Call &call, int32_t argument) {
 scalide_status solve_symbols(const Call &call, int32_t *symbols) {
     for (int32_t i = 0; i < call.program.symbol_count; ++i) {
         SymbolSource source;
+        if (!is_from_arguments(call.program.symbols[i])) continue;
         if (!find_source(call, i, &source)) {
             start_message(call.context) << call.program.name << ": no input has the symbol " << call.program.symbols[i].name
                                         << " alone on an axis, so it has no value. Generate the library again.";
@@ -143,7 +146,7 @@ scalide_status solve_symbols(const Call &call, int32_t *symbols) {
         }
         if (!solve_symbol(call, source, call.program.symbols[i], &symbols[i])) return SCALIDE_INVALID_ARGUMENT;
     }
-    return SCALIDE_OK;
+    return solve_group_symbols(call.context, call.program, symbols);
 }
 
 bool check_requirements(const Call &call, const int32_t *symbols) {
@@ -165,7 +168,11 @@ bool check_shape(const Call &call, int32_t argument, const int32_t *symbols) {
         int64_t extent;
         const bool fits = evaluate(buffer.shape[axis], symbols, &extent);
         if (fits && array.extent[axis] == extent) continue;
-        Text text = complain(call, argument) << "extent " << axis << " must be " << extent << ", got " << array.extent[axis];
+        Text text = complain(call, argument) << "extent " << axis << " must be " << extent;
+        const int32_t symbol = sole_symbol(buffer.shape[axis]);
+        if (symbol >= 0 && call.program.symbols[symbol].source == SCALIDE_RANKS && extent == symbols[symbol])
+            text << ", the number of ranks of group " << call.program.symbols[symbol].name;
+        text << ", got " << array.extent[axis];
         advise_shape(text, call, argument, symbols);
         return false;
     }

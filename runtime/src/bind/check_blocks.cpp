@@ -4,15 +4,14 @@
 
 namespace scalide {
 
-namespace {
-
-/// True if a run may write the buffer: it is no input and no constant.
 bool is_writable(const scalide_program &program, int32_t index) {
     if (!is_used_by_steps(program, index)) return false;
     const scalide_buffer &buffer = program.buffers[index];
     const bool is_argument = buffer.storage == SCALIDE_STORAGE_DATA || buffer.storage == SCALIDE_STORAGE_SCALE;
     return buffer.storage != SCALIDE_STORAGE_PREPARED && (!is_argument || program.arguments[buffer.index].role != SCALIDE_INPUT);
 }
+
+namespace {
 
 /// True if the buffer has memory of the binding that is in use over the whole block.
 bool has_own_memory(const scalide_program &program, const scalide_block &block, int32_t index) {

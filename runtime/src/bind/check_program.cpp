@@ -2,6 +2,7 @@
 #include "base/scalar.h"
 #include "bind/check.h"
 #include "bind/check_blocks.h"
+#include "bind/check_collectives.h"
 #include "bind/extent.h"
 #include "context/entry.h"
 
@@ -146,6 +147,7 @@ bool good_variant(const scalide_program &program, const scalide_variant &variant
 }
 
 bool good_step(const scalide_program &program, const scalide_step &step) {
+    if (step.collective) return !step.kernel && !step.matmul && step.operand_count == 0 && good_collective(program, *step.collective);
     bool good = step.kernel && step.operand_count >= 0 && (!step.matmul || good_matmul(program, *step.matmul));
     for (int32_t i = 0; good && i < step.operand_count; ++i) good = good_operand(program, step.operands[i]);
     return good;
@@ -168,6 +170,7 @@ const char *find_bad_table(const scalide_program &program) {
     }
     for (int32_t i = 0; i < program.variant_count; ++i)
         if (!good_variant(program, program.variants[i])) return "a variant";
+    if (const char *name = find_bad(program, program.symbols, program.symbol_count, good_symbol)) return name;
     if (const char *name = find_bad(program, program.buffers, program.buffer_count, good_buffer)) return name;
     if (const char *name = find_bad(program, program.arguments, program.argument_count, good_argument)) return name;
     if (const char *name = find_bad(program, program.requirements, program.requirement_count, good_requirement)) return name;

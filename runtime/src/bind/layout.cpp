@@ -4,6 +4,7 @@
 #include "bind/arena.h"
 #include "bind/block_tables.h"
 #include "bind/check.h"
+#include "bind/collectives.h"
 #include "bind/extent.h"
 #include <cstring>
 
@@ -139,6 +140,7 @@ scalide_status fill_layout(scalide_context *context, const scalide_program &prog
     const Filling filling = {context, program, layout};
     scalide_status status = count_buffers(filling);
     if (status == SCALIDE_OK) status = describe_views(filling);
+    if (status == SCALIDE_OK) status = check_collectives(context, program, layout);
     if (status == SCALIDE_OK) status = fill_blocks(context, program, layout);
     return status == SCALIDE_OK ? plan_arena(filling) : status;
 }

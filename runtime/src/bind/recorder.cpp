@@ -218,6 +218,7 @@ void Recorder::call(int32_t step, void **arguments) {
 
 /// Counts the kernel and the conversions even if cuBLASLt may compute the step as asked, because cuBLASLt may refuse later.
 void Recorder::run_step(int32_t step, void **arguments) {
+    if (binding_.program->steps[step].collective) return; // it launches nothing
     const BoundMatmul *matmul = find_matmul(binding_, step);
     const bool is_library_asked = matmul && matmul->form != MatmulForm::kernel;
     if (is_library_asked && !is_measuring_) return write_matmul(*matmul);

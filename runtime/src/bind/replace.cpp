@@ -118,6 +118,7 @@ void scalide_binding_destroy(scalide_binding *binding) {
     scalide_constants_destroy(binding->constants);
     release(binding->layout);
     release(context->allocator, binding->strided);
+    release(context->allocator, binding->staging);
     release(context->allocator, binding);
     release_context(context);
 }

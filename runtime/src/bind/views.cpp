@@ -1,6 +1,7 @@
 #include "bind/views.h"
 #include "base/strides.h"
 #include "bind/block_tables.h"
+#include "bind/collectives.h"
 #include "bind/extent.h"
 #include <algorithm>
 
@@ -64,12 +65,13 @@ bool has_readable_strides(const scalide_array &array) {
 }
 
 /// True if every kernel that has a view on the argument reads the strides of this array from it. Memory that is updated in place is
-/// accessed in whole vectors, so it must be dense. Blocks take rows and whole arrays as dense memory. The kernels of a device take all
-/// strides as constant.
+/// accessed in whole vectors, so it must be dense. Blocks and collectives take rows and whole arrays as dense memory. The kernels of a
+/// device take all strides as constant.
 bool reads_strides(const scalide_binding &binding, int32_t argument, const scalide_array &array) {
     const scalide_program &program = *binding.program;
     if (binding.context->device || is_overwritten(program.arguments[argument].role) || !has_readable_strides(array)) return false;
-    if (is_used_by_blocks(program, program.arguments[argument].data_buffer)) return false;
+    const int32_t buffer = program.arguments[argument].data_buffer;
+    if (is_used_by_blocks(program, buffer) || is_used_by_collectives(program, buffer)) return false;
     bool good = true;
     for_each_view(program, binding.layout->dimensions, [&](const scalide_operand &operand, const HalideDimension *dimensions) {
         if (operand.index != program.arguments[argument].data_buffer || !good) return;

@@ -19,9 +19,22 @@ scalide_status report(scalide_context *context, scalide_status status) {
 
 void retain_context(scalide_context *context) { context->holders.fetch_add(1); }
 
+namespace {
+
+void close_groups(scalide_context &context) {
+    while (Group *group = context.groups) {
+        context.groups = group->next;
+        group->transport.close(group->transport.self);
+        release(context.allocator, group);
+    }
+}
+
+} // namespace
+
 void release_context(scalide_context *context) {
     if (context->holders.fetch_sub(1) > 1) return;
     const FloatEnvironment environment;
+    close_groups(*context);
     if (context->device) context->device->driver->close(*context->device);
     context->pool.stop();
     for (int32_t i = 0; i < context->thread_count; ++i) context->workers[i].scratch.destroy();

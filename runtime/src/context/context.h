@@ -3,6 +3,7 @@
 #include "base/scratch.h"
 #include "base/text.h"
 #include "devices/device.h"
+#include "groups/group.h"
 #include "scalide/scalide.h"
 #include "threads/thread_pool.h"
 #include <csetjmp>
@@ -94,6 +95,7 @@ struct scalide_context {
     int chunks_made;         ///< of all workers, at the end of the last run
     scalide::Device *device; ///< NULL: the CPU
     scalide::Module *modules;
+    scalide::Group *groups = nullptr;        ///< of which the context is a rank, the last one that it has joined first
     scalide::Recorder *recorder;             ///< set while a binding's kernels report what they launch
     std::atomic<bool> is_interrupted{false}; ///< see scalide_interrupt
     scalide::Poll poll;

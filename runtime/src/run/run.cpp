@@ -5,6 +5,7 @@
 #include "bind/views.h"
 #include "context/copy.h"
 #include "context/entry.h"
+#include "run/collectives.h"
 #include "run/non_finite.h"
 #include "run/show.h"
 #include "run/step_runner.h"
@@ -52,13 +53,20 @@ private:
     bool is_good() const { return binding_.context->run_status.load(std::memory_order_relaxed) == SCALIDE_OK; }
 
     bool call(int32_t step) {
-        const int error = binding_.program->steps[step].kernel(binding_.arguments + binding_.layout->steps[step].argument);
+        const scalide_kernel kernel = binding_.program->steps[step].kernel;
+        if (!kernel) return run_collective(*binding_.program->steps[step].collective);
+        const int error = kernel(binding_.arguments + binding_.layout->steps[step].argument);
         if (error != 0) {
             char text[64];
             Text(text, sizeof(text)) << "the kernel failed with error " << int32_t(error) << '.';
             fail_run(binding_.context, SCALIDE_KERNEL_FAILED, text);
         }
         return is_good();
+    }
+
+    bool run_collective(const scalide_collective &collective) {
+        if (group_of(binding_, collective.group).transport.ranks == 1) return copy_alone(binding_, collective, *this);
+        return exchange(binding_, collective, staging_of(binding_, collective));
     }
 
     bool run_traced(int32_t step) {
@@ -100,10 +108,11 @@ void run_steps(scalide_binding &binding, const Trace &trace) {
     if (StepRunner<Cpu>(binding, cpu).run()) for_each_copy_out(binding, copy);
 }
 
-/// Writes the message of a failed run, with the step of the program and the steps of its loops.
-scalide_status fail(scalide_binding &binding, scalide_status status) {
+/// Writes the message of a failed run, with the step of the program and the steps of its loops. The ranks of all groups but `spared` learn
+/// of the failure.
+scalide_status fail(scalide_binding &binding, scalide_status status, const Group *spared) {
     Text text = start_message(binding.context) << binding.program->name;
-    if (!is_stop(status) && binding.program->step_count > 0) {
+    if (!is_stop(status) && binding.program->step_count > 0 && binding.current_step >= 0) {
         text << '.' << binding.program->steps[binding.current_step].name << ": ";
         if (binding.loops.current >= 0) print_loops(text << "in ", binding, true) << ": ";
     } else {
@@ -112,14 +121,15 @@ scalide_status fail(scalide_binding &binding, scalide_status status) {
     text << binding.context->failure;
     report(binding.context, status);
     if (!is_stop(status)) binding.status = status;
+    if (binding.has_collectives) abort_groups(binding, binding.context->message, spared);
     return status;
 }
 
-scalide_status finish(scalide_binding &binding) {
+scalide_status finish(scalide_binding &binding, const Group *spared = nullptr) {
     scalide_context *context = binding.context;
     level_scratch(context);
     const auto status = static_cast<scalide_status>(context->run_status.exchange(SCALIDE_OK, std::memory_order_relaxed));
-    return status == SCALIDE_OK ? status : fail(binding, status);
+    return status == SCALIDE_OK ? status : fail(binding, status, spared);
 }
 
 /// After a failure, the values that the binding keeps are not known.
@@ -133,10 +143,13 @@ scalide_status refuse_failed(const scalide_binding &binding) {
 scalide_status run(scalide_binding &binding, const Trace &trace) {
     const FloatEnvironment environment;
     const scalide_status taken = take_next_constants(binding);
+    if (taken != SCALIDE_OK && binding.has_collectives) abort_groups(binding, binding.context->message, nullptr);
     if (taken != SCALIDE_OK) return taken;
     if (binding.status != SCALIDE_OK) return refuse_failed(binding);
     binding.loops.current = -1;
     binding.current_step = 0;
+    const Group *differing = nullptr;
+    if (binding.has_collectives && !binding.is_compared && !compare_ranks(binding, &differing)) return finish(binding, differing);
     if (binding.context->device) {
         run_on_device(binding, trace);
         return finish(binding);
@@ -153,8 +166,22 @@ scalide_status run(scalide_binding &binding, const Trace &trace) {
     return finish(binding);
 }
 
+/// Returns the size of the buffers of a collective, each counted once.
+uint64_t bytes_of(const scalide_binding &binding, const scalide_collective &collective) {
+    uint64_t bytes = 0;
+    for (int32_t i = 0; i < collective.count; ++i) {
+        const int32_t from = collective.arrays[i].from;
+        const auto is_same = [=](const scalide_moved &other) { return other.from == from; };
+        if (std::none_of(collective.arrays, collective.arrays + i, is_same))
+            bytes += scalide::bytes_of(*binding.program, *binding.layout, from);
+        bytes += scalide::bytes_of(*binding.program, *binding.layout, collective.arrays[i].to);
+    }
+    return bytes;
+}
+
 /// Returns the size of the buffers of a step, each counted once.
 uint64_t bytes_of(const scalide_binding &binding, const scalide_step &step) {
+    if (step.collective) return bytes_of(binding, *step.collective);
     uint64_t bytes = 0;
     for (int32_t i = 0; i < step.operand_count; ++i) {
         const scalide_operand &operand = step.operands[i];

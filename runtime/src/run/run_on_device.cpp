@@ -5,6 +5,7 @@
 #include "bind/extent.h"
 #include "bind/recorder.h"
 #include "context/entry.h"
+#include "run/collectives.h"
 #include "run/show.h"
 #include "run/step_runner.h"
 #include <algorithm>
@@ -32,6 +33,15 @@ public:
     Gpu(scalide_binding &binding, const Trace &trace) : binding_(binding), device_(*binding.context->device), trace_(trace) {}
 
     bool run_steps(int32_t first, int32_t end) {
+        for (int32_t step = first; step < end && binding_.has_collectives; ++step) {
+            if (!binding_.program->steps[step].collective) continue;
+            if (!run_kernels(first, step) || !run_collective(step)) return false;
+            first = step + 1;
+        }
+        return run_kernels(first, end);
+    }
+    /// Runs steps that are no collectives.
+    bool run_kernels(int32_t first, int32_t end) {
         for (int32_t step = first; step < end; ++step) {
             binding_.current_step = step;
             if (binding_.layout->steps[step].is_moved) Recorder(binding_).record_again(step);
@@ -85,6 +95,31 @@ private:
         int32_t &step = binding_.current_step;
         while (step + 1 < binding_.program->step_count && binding_.launches.ends[step] <= begin + done) ++step;
         return check(status);
+    }
+
+    /// The ranks exchange memory of the host. The copies wait for all launches before.
+    bool run_collective(int32_t step) {
+        binding_.current_step = step;
+        const double begin = trace_.seconds ? now() : 0;
+        const scalide_collective &collective = *binding_.program->steps[step].collective;
+        const bool is_alone = group_of(binding_, collective.group).transport.ranks == 1;
+        if (!(is_alone ? copy_alone(binding_, collective, *this) : exchange_images(collective))) return false;
+        if (trace_.seconds && !check(device_.driver->synchronise(device_))) return false;
+        if (trace_.seconds) trace_.seconds[step] += now() - begin;
+        return !trace_.call || for_each_new_buffer(binding_, step, [this](int32_t buffer) { return show(buffer); });
+    }
+
+    bool exchange_images(const scalide_collective &collective) {
+        const Staging staging = staging_of(binding_, collective);
+        const auto fetch = [this](const MovedArray &array) {
+            return array.bytes.from == 0 || read(binding_.memory[array.buffers.from], array.from, array.bytes.from);
+        };
+        const auto store = [this](const MovedArray &array) {
+            return array.bytes.to == 0 ||
+                   check(device_.driver->copy_in(device_, binding_.memory[array.buffers.to], array.to, array.bytes.to));
+        };
+        return for_each_array(binding_, collective, staging, fetch) && exchange(binding_, collective, staging) &&
+               for_each_array(binding_, collective, staging, store);
     }
 
     bool run_traced(int32_t step) {
@@ -179,10 +214,13 @@ scalide_status scalide_capture(scalide_binding *binding) {
     const FloatEnvironment environment;
     const Device *device = binding->context->device;
     const bool has_graphs = device && device->driver->capture, is_fixed = has_fixed_steps(*binding->program);
-    if (has_graphs && is_fixed && count_launches(*binding) <= most_captured) return capture(*binding);
+    const bool is_whole = !binding->has_collectives;
+    if (has_graphs && is_fixed && is_whole && count_launches(*binding) <= most_captured) return capture(*binding);
     Text text = start_message(binding->context) << binding->program->name << ": ";
     if (!has_graphs) {
         text << "device " << scalide_device_name(binding->program->device) << " does not support graphs";
+    } else if (!is_whole) {
+        text << "the ranks exchange arrays on the host";
     } else if (is_fixed) {
         text << "its loops have more than " << most_captured << " launches";
     } else {
