@@ -120,7 +120,7 @@ std::map<std::string, ReadyKernel> steps_of(const Program &fused) {
     std::map<std::string, ReadyKernel> kernels;
     visit_programs(fused, [&](const Program &program) {
         for (const Node &call : program.nodes) {
-            if (!call.regions.empty()) continue;
+            if (call.op != "call") continue;
             const std::string &name = call.attributes.at("program").word;
             kernels.try_emplace(name, ReadyKernel{name, 0, call.location}).first->second.steps++;
         }

@@ -1,4 +1,5 @@
 #include "emit/plan.h"
+#include "expr/base_operators.h"
 #include "ir/regions.h"
 #include "transforms/fusion/split_regions.h"
 #include "transforms/library/kernel_call.h"
@@ -124,7 +125,9 @@ private:
 
     void add_nodes_of(Scope &scope) {
         for (const Node &node : scope.program.nodes) {
-            if (node.regions.empty())
+            if (is_collective(node.op))
+                add_collective(scope, node);
+            else if (node.regions.empty())
                 add_step(scope, node);
             else if (node.op == "straight")
                 add_straight(scope, node);
@@ -294,6 +297,28 @@ private:
         plan_.steps.push_back(std::move(step));
     }
 
+    void add_collective(Scope &scope, const Node &node) {
+        const int index = next_step();
+        PlanCollective collective{.kind = node.op == "exchange" ? CollectiveKind::exchange : CollectiveKind::collect,
+                                  .group = symbol_index(to_string(node.attributes.at("group").integer)),
+                                  .arrays = {},
+                                  .location = node.location};
+        for (size_t i = 0; i < node.results.size(); i++) {
+            const ValueId from = node.operands[i], to = node.results[i];
+            touch(buffer(scope, from), index);
+            if (scope[to] < 0) add_buffer(scope, to);
+            write(scope[to], index);
+            collective.arrays.emplace_back(scope[from], scope[to]);
+        }
+        plan_.steps.push_back({node.op + " " + scope.program.value_name(node.results[0]), {}, {}, std::move(collective)});
+    }
+
+    int symbol_index(const std::string &name) const {
+        const auto found = std::ranges::find(plan_.symbols, name, &Symbol::name);
+        internal_check(found != plan_.symbols.end(), "plan: symbol " + name);
+        return static_cast<int>(found - plan_.symbols.begin());
+    }
+
     // Describes a kernel that is a single library call on its arguments.
     PlanMatmul matmul_of(Scope &scope, const Node &call, const Program &kernel) const {
         const auto [whole, scales] = kernel_call(kernel.attributes.at("call"));
@@ -318,9 +343,7 @@ private:
 
     PlanOperand to_operand(Scope &scope, const Node &node, const KernelOperand &operand) {
         if (operand.kind == KernelOperand::Kind::symbol) {
-            const auto found = std::ranges::find(plan_.symbols, operand.symbol, &Symbol::name);
-            internal_check(found != plan_.symbols.end(), "plan: symbol " + operand.symbol);
-            return {true, static_cast<int>(found - plan_.symbols.begin()), {}, false};
+            return {true, symbol_index(operand.symbol), {}, false};
         }
         const bool argument = operand.kind == KernelOperand::Kind::argument;
         const ValueId value = argument ? node.operands.at(operand.index) : node.results.at(operand.index);

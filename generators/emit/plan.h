@@ -64,10 +64,21 @@ struct PlanMatmul {
     bool fast_accumulation = false, tf32 = false;
 };
 
+enum class CollectiveKind { exchange = SCALIDE_EXCHANGE, collect = SCALIDE_COLLECT };
+
+/// An exchange between ranks (scalide_collective in runtime/include/scalide/plan.h).
+struct PlanCollective {
+    CollectiveKind kind = CollectiveKind::exchange;
+    int group = -1;                          ///< symbol
+    std::vector<std::pair<int, int>> arrays; ///< buffers: from, to
+    Location location = {};
+};
+
 struct PlanStep {
-    std::string kernel; ///< name of the sub-program of the fused program
+    std::string kernel; ///< name of the sub-program of the fused program; of a collective: its operator and its first result
     std::vector<PlanOperand> operands;
     std::optional<PlanMatmul> matmul = {};
+    std::optional<PlanCollective> collective = {}; ///< instead of a kernel
 };
 
 enum class BlockKind { loop = SCALIDE_BLOCK_LOOP, while_loop = SCALIDE_BLOCK_WHILE, switch_branch = SCALIDE_BLOCK_SWITCH };

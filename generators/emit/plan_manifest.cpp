@@ -90,6 +90,9 @@ Json steps_of(const Plan &plan) {
             }
         }
         rows.push_back({{"kernel", step.kernel}, {"buffers", buffers}, {"symbols", symbols}});
+        if (step.collective)
+            for (const auto &[from, to] : step.collective->arrays)
+                rows.back()["collective"].push_back({{"from", plan.buffers[from].name}, {"to", plan.buffers[to].name}});
         if (step.matmul) rows.back()["matmul"] = matmul_of(plan, *step.matmul);
     }
     return rows;

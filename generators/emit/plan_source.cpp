@@ -24,6 +24,8 @@ static_assert(is_number(ArrayPart::Kind::whole, SCALIDE_WHOLE) && is_number(Arra
 static_assert(is_number(ScaleLayout::none, SCALIDE_SCALES_NONE) && is_number(ScaleLayout::outer_vec, SCALIDE_SCALES_OUTER_VEC) &&
               is_number(ScaleLayout::vec128, SCALIDE_SCALES_VEC128) && is_number(ScaleLayout::blk128x128, SCALIDE_SCALES_BLK128X128) &&
               is_number(ScaleLayout::vec32_ue8m0, SCALIDE_SCALES_VEC32_UE8M0));
+static_assert(is_number(SymbolSource::ranks, SCALIDE_RANKS) && is_number(SymbolSource::rank, SCALIDE_RANK) &&
+              is_number(SymbolSource::chunk, SCALIDE_CHUNK));
 static_assert(most_form_symbols == SCALIDE_TERM_SYMBOLS);
 
 // Writes extents as tables, each distinct polynomial and shape once.
@@ -93,6 +95,16 @@ std::string matmul_row(const PlanMatmul &matmul, ExtentTables &extents) {
                        form.rhs.k_contiguous, extents.shape(sizes));
 }
 
+std::string collective_tables(const PlanCollective &collective, const std::string &name) {
+    std::string moved;
+    for (const auto &[from, to] : collective.arrays) moved += fmt::format("    {{{}, {}}},\n", from, to);
+    const std::string location = short_location(collective.location);
+    return table("scalide_moved", name + "_arrays", moved) +
+           fmt::format("static const scalide_collective {0} = {{{1}, {2}, {3}, {0}_arrays, {4}}};\n", name,
+                       static_cast<int>(collective.kind), collective.group, collective.arrays.size(),
+                       location.empty() ? "0" : to_c_string(location));
+}
+
 std::string steps_text(const BuiltForm &built, const std::string &prefix, ExtentTables &extents) {
     const Plan &plan = built.plan;
     std::string operands, steps;
@@ -106,7 +118,12 @@ std::string steps_text(const BuiltForm &built, const std::string &prefix, Extent
         operands += table("scalide_operand", fmt::format("{}operands{}", prefix, s), rows);
         const auto &matmul = plan.steps[s].matmul;
         if (matmul) operands += table("scalide_matmul", fmt::format("{}matmul{}", prefix, s), matmul_row(*matmul, extents));
-        steps += fmt::format("    {{{}, {}_argv, {}operands{}, {}, {}}},\n", to_c_string(plan.steps[s].kernel),
+        if (const auto &collective = plan.steps[s].collective) {
+            operands += collective_tables(*collective, fmt::format("{}collective{}", prefix, s));
+            steps += fmt::format("    {{{}, 0, 0, 0, 0, &{}collective{}}},\n", to_c_string(plan.steps[s].kernel), prefix, s);
+            continue;
+        }
+        steps += fmt::format("    {{{}, {}_argv, {}operands{}, {}, {}, 0}},\n", to_c_string(plan.steps[s].kernel),
                              built.symbol(plan.steps[s].kernel), prefix, s, plan.steps[s].operands.size(),
                              matmul ? fmt::format("{}matmul{}", prefix, s) : "0");
     }
@@ -191,10 +208,16 @@ std::vector<std::string> variant_rows(const Machine &machine) {
 
 // The rows of the tables of a plan.
 
-std::string symbol_rows(const Plan &plan) {
+std::string symbol_rows(const Plan &plan, ExtentTables &extents) {
     std::string rows;
-    for (const Symbol &symbol : plan.symbols)
-        rows += fmt::format("    {{{}, {}, {}, {}}},\n", to_c_string(symbol.name), symbol.minimum, symbol.maximum, symbol.multiple);
+    for (const Symbol &symbol : plan.symbols) {
+        const auto group = std::ranges::find(plan.symbols, symbol.group, &Symbol::name);
+        const bool is_chunk = symbol.source == SymbolSource::chunk;
+        rows +=
+            fmt::format("    {{{}, {}, {}, {}, {}, {}, {}}},\n", to_c_string(symbol.name), symbol.minimum, symbol.maximum, symbol.multiple,
+                        static_cast<int>(symbol.source), group == plan.symbols.end() ? -1 : group - plan.symbols.begin(),
+                        is_chunk ? extents.shape({symbol.divided}) : "0");
+    }
     return rows;
 }
 
@@ -231,7 +254,7 @@ std::string requirement_rows(const Plan &plan, ExtentTables &extents) {
 std::string program_text(const BuiltForm &built, const std::string &prefix, size_t variant_count, const std::string &prepare) {
     const Plan &plan = built.plan;
     ExtentTables extents(prefix, plan.symbols);
-    const std::string symbols = symbol_rows(plan), arguments = argument_rows(plan), buffers = buffer_rows(plan, extents),
+    const std::string symbols = symbol_rows(plan, extents), arguments = argument_rows(plan), buffers = buffer_rows(plan, extents),
                       requirements = requirement_rows(plan, extents);
     const std::string steps = steps_text(built, prefix, extents), blocks = blocks_text(plan, prefix, extents);
     const auto pointer = [&](size_t count, const char *table) { return count ? prefix + table : "0"; };

@@ -27,6 +27,11 @@ constexpr BaseOperator rows[] = {
     {.name = "constant", .shape = Shape::source, .arity = 0, .cost = 1},
     {.name = "iota", .shape = Shape::source, .arity = 0, .cost = 1, .signs = never_below_zero},
     {.name = "size", .shape = Shape::source, .arity = 0, .cost = 1, .signs = never_below_zero},
+    {.name = "axis_index", .shape = Shape::source, .arity = 0, .cost = 1, .signs = never_below_zero},
+    // between ranks
+    {.name = "exchange", .shape = Shape::collective, .arity = -1, .cost = 1, .joins = true},
+    {.name = "collect", .shape = Shape::collective, .arity = -1, .cost = 1, .joins = true},
+    {.name = "all_reduce_max_over", .shape = Shape::collective, .arity = 1, .cost = 1, .signs = largest},
     // reductions
     {.name = "reduce_sum", .shape = Shape::reduce, .arity = 1, .cost = 1, .signs = sums, .fold = "add"},
     {.name = "reduce_max", .shape = Shape::reduce, .arity = 1, .cost = 1, .signs = largest, .fold = "max"},

@@ -20,6 +20,7 @@ constexpr ShapeWords words[] = {
     {Shape::sort, "sort", "the sorted order of elements along an axis: argsort"},
     {Shape::contract, "contract", "sums of products over axes of two arrays: dot_general"},
     {Shape::window, "window", "out[i] reduces window i: reduce_window_sum, convolutions"},
+    {Shape::collective, "collective", "elements of arrays of all ranks of a group: exchange, collect"},
 };
 
 } // namespace
@@ -53,7 +54,14 @@ const BaseOperator &base_operator(std::string_view name) {
     return *row;
 }
 
-bool moves_elements(const BaseOperator &op) { return op.shape == Shape::movement || (op.shape == Shape::scatter && op.fold.empty()); }
+bool moves_elements(const BaseOperator &op) {
+    return op.shape == Shape::movement || op.shape == Shape::collective || (op.shape == Shape::scatter && op.fold.empty());
+}
+
+bool is_collective(std::string_view op) {
+    const BaseOperator *row = find_base_operator(op);
+    return row != nullptr && row->shape == Shape::collective;
+}
 
 bool folds_in_any_order(const BaseOperator &op) { return !op.fold.empty() && !op.gives_place && base_operator(op.fold).is_idempotent; }
 

@@ -8,7 +8,7 @@ namespace scalide {
 
 /// The iteration pattern of a base operator. It decides how the interpreter iterates and what `fuse` may do with the operator.
 /// shape_words() has one line about each.
-enum class Shape { elementwise, movement, source, reduce, scan, scatter, sort, contract, window };
+enum class Shape { elementwise, movement, source, reduce, scan, scatter, sort, contract, window, collective };
 
 struct ShapeWords {
     Shape shape;
@@ -94,6 +94,9 @@ const BaseOperator &base_operator(std::string_view name);
 /// Returns true for an operator whose result elements are elements of its operands: movement, and a scatter that replaces elements. It
 /// works on arrays in any format.
 bool moves_elements(const BaseOperator &op);
+
+/// Returns true for an operator that exchanges arrays with other ranks. It runs between kernels.
+bool is_collective(std::string_view op);
 
 /// Returns true for a reduction that gives the same bits in any order (maximum, minimum).
 bool folds_in_any_order(const BaseOperator &op);

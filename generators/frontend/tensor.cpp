@@ -15,6 +15,20 @@ const Extents &Tensor::shape(const std::source_location &where) const {
     return *at(where, [&] { return &Tracer::current().builder().type(value()).shape; });
 }
 
+RankGroup::RankGroup(const std::string &name, const std::source_location &where) {
+    try {
+        extent = Tracer::current().declare_group(name);
+    } catch (const UserError &error) {
+        rethrow_at(error, location_of(where));
+    }
+}
+
+Attribute to_attribute(const std::vector<RankGroup> &groups) {
+    Extents symbols;
+    for (const RankGroup &group : groups) symbols.push_back(group.extent);
+    return to_attribute(symbols);
+}
+
 Tensor::Tensor(ValueId value) : value_(value), program_(Tracer::current().number()) {}
 
 ValueId Tensor::value() const {

@@ -23,6 +23,21 @@ struct Dimension {
     Extent extent;
 };
 
+/// A group of ranks, which exchange arrays: `const RankGroup data("data");` in generate(). The number of its ranks is the symbol of this name,
+/// so
+/// `{64 * data.extent, 10}` is a shape. The application joins the group when it runs the program (scalide/groups.h).
+struct RankGroup {
+    /// Declares the group. Throws UserError outside of generate(), and in the body of a loop or in a branch.
+    explicit RankGroup(const std::string &name, const std::source_location &where = std::source_location::current());
+    Extent extent;
+    bool operator==(const RankGroup &) const = default;
+};
+
+/// All groups of the program. A policy also shares its scales between all of them.
+inline const std::vector<RankGroup> all_groups = {};
+
+Attribute to_attribute(const std::vector<RankGroup> &groups);
+
 /// The shape of a declared tensor: `{"b", 64}`.
 using Dimensions = std::vector<Dimension>;
 

@@ -68,6 +68,18 @@ Tensor Tracer::add_argument(const std::string &name, const Type &type, const Arg
     return Tensor(argument.value);
 }
 
+Extent Tracer::declare_group(const std::string &name) {
+    refuse_in_region("declare a group", "Declare it before the loop or the branch");
+    const auto known = std::ranges::find(program_.symbols, name, &Symbol::name);
+    Symbol &symbol = known == program_.symbols.end() ? program_.symbols.emplace_back(Symbol{name}) : *known;
+    if (symbol.source != SymbolSource::ranks) {
+        symbol.source = SymbolSource::ranks;
+        symbol.minimum = std::max<int64_t>(symbol.minimum, 1);
+        symbol.maximum = std::min(symbol.maximum, most_ranks);
+    }
+    return Extent::symbol(name);
+}
+
 std::optional<ValueId> Tracer::capture(int number, ValueId value) {
     if (!is_region_) return {};
     const std::optional<ValueId> outer = outer_->number_ == number ? value : outer_->capture(number, value);

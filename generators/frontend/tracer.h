@@ -38,6 +38,8 @@ public:
     Node stamped(const std::string &op, Attributes attributes = {}) const;
 
     Tensor add_argument(const std::string &name, const Type &type, const Argument &like);
+    /// Makes the symbol `name` the number of ranks of a group, and returns it.
+    Extent declare_group(const std::string &name);
 
     /// Returns the value of a tensor of an enclosing program in this region: an argument, which is added at its first use. `number` is the
     /// tracer of the tensor. Empty if this is no region of that program.

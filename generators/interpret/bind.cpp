@@ -82,6 +82,17 @@ std::vector<Equation> check_types(const Program &program, const std::vector<Arra
     return equations;
 }
 
+/// A group that no argument is divided over has one rank.
+void bind_group_symbols(const Program &program, Extent::Bindings &bindings) {
+    for (const Symbol &symbol : program.symbols) {
+        if (symbol.source == SymbolSource::ranks) bindings.emplace(symbol.name, 1);
+        if (symbol.source == SymbolSource::rank) bindings.emplace(symbol.name, 0);
+        if (symbol.source != SymbolSource::chunk) continue;
+        const int64_t ranks = bindings.at(symbol.group), elements = symbol.divided.evaluate(bindings);
+        bindings[symbol.name] = elements / ranks + (elements % ranks > 0);
+    }
+}
+
 void check_symbols(const Program &program, const Extent::Bindings &bindings) {
     for (const Symbol &symbol : program.symbols) {
         const auto found = bindings.find(symbol.name);
@@ -109,6 +120,7 @@ Extent::Bindings bind_extents(const Program &program, const std::vector<Array> &
     Extent::Bindings bindings;
     while (std::ranges::any_of(equations, [&](const Equation &equation) { return solve(equation, bindings); })) {
     }
+    bind_group_symbols(program, bindings);
     check_symbols(program, bindings);
     for (const Equation &equation : equations) {
         const int64_t extent = equation.extent.evaluate(bindings);

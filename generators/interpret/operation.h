@@ -62,5 +62,8 @@ void run_reduce_window(Operation &operation);
 void run_select_and_scatter_add(Operation &operation);
 void run_select_and_gather_add(Operation &operation);
 void run_convolution(Operation &operation);
+void run_axis_index(Operation &operation);
+void run_exchange(Operation &operation);
+void run_collect(Operation &operation);
 
 } // namespace scalide

@@ -74,6 +74,11 @@ Program canonical(const Program &program, NewNames callees) {
     result.name = "kernel";
     const std::set<std::string> used = used_symbols(result);
     std::erase_if(result.symbols, [&](const Symbol &symbol) { return !used.contains(symbol.name); });
+    for (Symbol &symbol : result.symbols) { // a kernel gets the values of its symbols, wherever they come from
+        symbol.source = SymbolSource::arguments;
+        symbol.group.clear();
+        symbol.divided = 0;
+    }
     std::ranges::sort(result.symbols, {}, &Symbol::name);
     for (Node &node : result.nodes) {
         node.scope.clear();

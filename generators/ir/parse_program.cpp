@@ -45,6 +45,7 @@ private:
     Program parse_region();
     void parse_results_and_body();
     void parse_symbol();
+    void parse_source(Symbol &symbol, bool is_bounded);
     ArrayPart parse_part();
     void parse_argument();
     void parse_result();
@@ -109,14 +110,32 @@ void ProgramParser::parse_symbol() {
     const Token token = lexer_.peek();
     Symbol symbol{parse_plain_name(lexer_, "symbol")};
     if (!symbols_.insert(symbol.name).second) lexer_.fail(token, "symbol", "the name must be unique");
-    if (lexer_.accept("in")) {
+    const bool is_bounded = lexer_.accept("in");
+    if (is_bounded) {
         symbol.minimum = parse_integer(lexer_);
         lexer_.expect("..", "symbol");
         symbol.maximum = parse_integer(lexer_);
     }
     if (lexer_.accept("step")) symbol.multiple = parse_integer(lexer_);
     if (lexer_.accept("likely")) lexer_.sequence("[", "]", "symbol", [&] { symbol.likely.push_back(parse_integer(lexer_)); });
+    parse_source(symbol, is_bounded);
     program_.symbols.push_back(symbol);
+}
+
+// Parses `ranks`, `rank of data`, `chunk 64*n of data`, or nothing.
+void ProgramParser::parse_source(Symbol &symbol, bool is_bounded) {
+    if (lexer_.accept("ranks")) {
+        symbol.source = SymbolSource::ranks;
+        if (!is_bounded) std::tie(symbol.minimum, symbol.maximum) = std::pair(1, most_ranks);
+    } else if (lexer_.accept("rank")) {
+        symbol.source = SymbolSource::rank;
+    } else if (lexer_.accept("chunk")) {
+        symbol.source = SymbolSource::chunk;
+        symbol.divided = parse_extent(lexer_);
+    }
+    if (symbol.source != SymbolSource::rank && symbol.source != SymbolSource::chunk) return;
+    lexer_.expect("of", "symbol");
+    symbol.group = parse_plain_name(lexer_, "symbol");
 }
 
 // Parses `data of x`, `scale of x`, for a value also `form of x`, or nothing.

@@ -128,6 +128,12 @@ std::string Printer::symbol(const Symbol &symbol) const {
     }
     if (symbol.multiple != free.multiple) text += " step " + std::to_string(symbol.multiple);
     if (!symbol.likely.empty()) text += " likely [" + join(symbol.likely, [](int64_t value) { return std::to_string(value); }) + "]";
+    switch (symbol.source) {
+    case SymbolSource::arguments: break;
+    case SymbolSource::ranks: text += " ranks"; break;
+    case SymbolSource::rank: text += " rank of " + symbol.group; break;
+    case SymbolSource::chunk: text += " chunk " + to_string(symbol.divided) + " of " + symbol.group; break;
+    }
     return text;
 }
 

@@ -79,11 +79,25 @@ struct Result {
     ArrayPart part = {};
 };
 
+/// Where a symbol gets its value: from the extents of arguments, or from a group of ranks. scalide_symbol_source has the same numbers.
+enum class SymbolSource : uint8_t {
+    arguments,
+    ranks, ///< the number of ranks of the group, which has the name of the symbol
+    rank,  ///< the number of this rank in `group`, from 0
+    chunk, ///< the elements of an array for each rank of `group`: `divided` / ranks, rounded up
+};
+
+/// A group has at most so many ranks.
+constexpr int64_t most_ranks = 65536;
+
 /// A named extent, with the values it may take.
 struct Symbol {
     std::string name;
     int64_t minimum = 0, maximum = 2147483647, multiple = 1;
     std::vector<int64_t> likely = {}; ///< values that are frequent; a hint
+    SymbolSource source = SymbolSource::arguments;
+    std::string group = {}; ///< rank, chunk: the symbol of the group
+    Extent divided = {};    ///< chunk
     bool operator==(const Symbol &) const = default;
     /// Returns true if the symbol may have this value.
     bool allows(int64_t value) const { return value >= minimum && value <= maximum && value % multiple == 0; }

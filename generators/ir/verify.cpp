@@ -46,6 +46,7 @@ public:
 
 private:
     void check_symbols();
+    void check_group(const Symbol &symbol, const std::string &subject) const;
     void check_arguments();
     void check_supply(const Argument &argument) const;
     void check_node(const Node &node);
@@ -116,7 +117,21 @@ void Verifier::check_symbols() {
         require(symbol.multiple >= 1, subject, "the step must be at least 1", std::to_string(symbol.multiple));
         for (const int64_t value : symbol.likely)
             require(symbol.allows(value), subject, "a likely value must be a multiple of the step in " + range, std::to_string(value));
+        check_group(symbol, subject);
     }
+}
+
+/// A symbol of a group stands after the symbol of the group's number of ranks, and after the symbols of what is divided.
+void Verifier::check_group(const Symbol &symbol, const std::string &subject) const {
+    if (symbol.source == SymbolSource::ranks)
+        require(symbol.minimum >= 1 && symbol.maximum <= most_ranks, subject, "a group has 1 to 65536 ranks",
+                std::to_string(symbol.minimum) + ".." + std::to_string(symbol.maximum));
+    if (symbol.source != SymbolSource::rank && symbol.source != SymbolSource::chunk) return;
+    const auto group = std::ranges::find(program_.symbols, symbol.group, &Symbol::name);
+    require(group != program_.symbols.end() && group->source == SymbolSource::ranks && symbols_.contains(symbol.group), subject,
+            "must be of a group, a symbol with `ranks` that is declared before", symbol.group);
+    for (const std::string &of : symbol.divided.symbols())
+        require(symbols_.contains(of), subject, "must divide symbols that are declared before", of);
 }
 
 void Verifier::check_arguments() {
@@ -334,7 +349,7 @@ void Verifier::check_symbol_sources() {
     for (const Argument &argument : program_.arguments)
         for (const Extent &extent : program_.type(argument.value).shape) known.insert(sole_symbol(extent));
     for (const Symbol &symbol : program_.symbols) {
-        if (known.contains(symbol.name)) continue;
+        if (known.contains(symbol.name) || symbol.source != SymbolSource::arguments) continue;
         const auto uses = [&](const Argument &argument) {
             return std::ranges::any_of(program_.type(argument.value).shape,
                                        [&](const Extent &extent) { return std::ranges::count(extent.symbols(), symbol.name) > 0; });

@@ -9,6 +9,12 @@ namespace {
 
 /// A symbol of the program reads as a word.
 bool is_extent(const Attribute &value) { return value.kind == Attribute::Kind::integer || value.kind == Attribute::Kind::word; }
+/// The symbol of a group. 1: there is one rank.
+bool is_group(const Attribute &value) {
+    const bool is_symbol = value.kind == Attribute::Kind::integer && value.integer.symbols().size() == 1;
+    return value.kind == Attribute::Kind::word || (value.kind == Attribute::Kind::integer && value.integer == Extent(1)) ||
+           (is_symbol && value.integer == Extent::symbol(value.integer.symbols()[0]));
+}
 bool is_static_integer(const Attribute &value) { return value.kind == Attribute::Kind::integer && value.integer.is_static(); }
 bool is_number(const Attribute &value) { return value.kind == Attribute::Kind::number || is_static_integer(value); }
 template<bool (*is_element)(const Attribute &)>
@@ -54,6 +60,9 @@ constexpr AttributeType types[] = {
     {"shape", is_list<is_extent>, "must be a list of extents", "a list of extents"},
     {"dtype", is_dtype, "must be a dtype", "a dtype; the default `promoted` is the widest dtype of the operands"},
     {"extent", is_extent, "must be an extent", "an extent: an integer, or an expression of symbols such as 2*b + 1"},
+    {"group", is_group, "must be a symbol that is declared with ranks, such as [data ranks]",
+     "a group of ranks: a symbol with `ranks`, or 1"},
+    {"groups", is_list<is_group>, "must be a list of groups", "groups of ranks; left out: all groups of the program"},
     {"integer", is_static_integer, "must be an integer", "an integer"},
     {"number", is_number, "must be a number", "a real number"},
     {"integers", is_list<is_extent>, "must be a list of integers", "a list of integers or extents"},

@@ -220,8 +220,8 @@ void read_meaning(const YamlFields &fields, const YamlValue &document, Rule &rul
 }
 
 /// The folders of Scalide's rules. Passes treat some families specially (elementwise, contract), and the reference is sorted by family.
-const std::vector<std::string> families{"composite", "contract", "debug", "elementwise", "index",  "movement", "random",
-                                        "reduce",    "scaling",  "scan",  "sort",        "source", "window"};
+const std::vector<std::string> families{"collective", "composite", "contract", "debug", "elementwise", "index",  "movement",
+                                        "random",     "reduce",    "scaling",  "scan",  "sort",        "source", "window"};
 
 } // namespace
 

@@ -71,6 +71,7 @@ std::vector<Kernel> kernels_of(const BuildReport &report) {
     for (const auto &[prefix, built, is_main] : forms_of(report)) {
         const std::vector<int> &cards = built.form.when.cards;
         for (const PlanStep &step : built.plan.steps) {
+            if (step.collective) continue;
             const std::string &symbol = built.symbol(step.kernel);
             const auto [place, is_new] = known.emplace(symbol, kernels.size());
             if (is_new) {
@@ -94,7 +95,7 @@ std::set<std::string> packed_constants(const BuildReport &report) {
     each_built(report.programs, [&](const BuiltForm &built) {
         const Program &program = built.form.program;
         for (const Node &call : program.nodes) {
-            if (!call.regions.empty() || !built.kernel(call.attributes.at("program").word).attributes.contains(panels_attribute)) continue;
+            if (call.op != "call" || !built.kernel(call.attributes.at("program").word).attributes.contains(panels_attribute)) continue;
             const Value &panels = program.values[size_t(call.operands.back())];
             lines.insert(fmt::format("packed once: {}: {}\n", panels.name, to_string(panels.type)));
         }
@@ -126,6 +127,7 @@ std::vector<Product> products_of(const BuildReport &report, const TargetFacts &f
     if (facts.products.empty()) return products;
     for (const auto &[prefix, built, is_main] : forms_of(report)) {
         for (size_t s = 0; s < built.plan.steps.size(); s++) {
+            if (built.plan.steps[s].collective) continue;
             const Program &kernel = built.kernel(built.plan.steps[s].kernel);
             const auto dot = std::ranges::find(kernel.nodes, "dot_general", &Node::op);
             if (dot == kernel.nodes.end()) continue;

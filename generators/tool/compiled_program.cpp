@@ -17,9 +17,12 @@ BuildReport build_shared(const Program &program, const Rulebook &rulebook, Build
 
 } // namespace
 
-CompiledProgram::CompiledProgram(const Program &program, const Rulebook &rulebook, BuildOptions build, const std::string &home)
+CompiledProgram::CompiledProgram(const Program &program, const Rulebook &rulebook, BuildOptions build, const std::string &home,
+                                 const Join &join)
     : work(std::filesystem::temp_directory_path() / "scalide-run"),
-      report(build_shared(program, rulebook, std::move(build), work.path(), home)), library(report.files.back(), report.main().plan.name) {}
+      report(build_shared(program, rulebook, std::move(build), work.path(), home)), library(load(join)) {}
+
+LoadedProgram CompiledProgram::load(const Join &join) const { return {report.files.back(), report.main().plan.name, join}; }
 
 HostArray CompiledProgram::find(const std::string &name, const ArrayFile &arrays) const {
     const auto argument = std::ranges::find(plan().arguments, name, &PlanArgument::name);

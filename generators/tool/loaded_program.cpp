@@ -1,6 +1,7 @@
 #include "tool/loaded_program.h"
 #include "emit/c_text.h"
 #include "ir/words.h"
+#include "scalide/plan.h"
 #include <fmt/format.h>
 
 namespace scalide {
@@ -59,6 +60,10 @@ void show_array(void *user, const scalide_traced *buffer, const scalide_array *a
     (*static_cast<const Show *>(user))(copy_of(buffer->name, *array));
 }
 
+std::span<const scalide_symbol> symbols_of(const scalide_program &program) {
+    return {program.symbols, static_cast<size_t>(program.symbol_count)};
+}
+
 HostArray empty_array(const scalide_argument_info &info) {
     HostArray array;
     array.name = info.name;
@@ -69,7 +74,7 @@ HostArray empty_array(const scalide_argument_info &info) {
 
 } // namespace
 
-LoadedProgram::LoadedProgram(const std::filesystem::path &library, const std::string &name)
+LoadedProgram::LoadedProgram(const std::filesystem::path &library, const std::string &name, const Join &join)
     : context_(need_context(SCALIDE_CPU)), library_(nullptr, scalide_library_close) {
     scalide_library *loaded = nullptr;
     check(scalide_load(context_.get(), library.c_str(), &loaded));
@@ -78,6 +83,14 @@ LoadedProgram::LoadedProgram(const std::filesystem::path &library, const std::st
     if (!program_) throw InternalError(scalide_message(context_.get()));
     const int32_t device = scalide_program_device(program_);
     if (device != SCALIDE_CPU) context_ = need_context(device);
+    for (const scalide_symbol &symbol : symbols_of(*program_))
+        if (symbol.source == SCALIDE_RANKS) check(join(context_.get(), symbol.name));
+}
+
+int LoadedProgram::rank() const {
+    for (const scalide_symbol &symbol : symbols_of(*program_))
+        if (symbol.source == SCALIDE_RANKS) return scalide_group_rank(context_.get(), symbol.name);
+    return 0;
 }
 
 void LoadedProgram::check(scalide_status status) const {

@@ -1,5 +1,6 @@
 #pragma once
 #include "tool/arrays.h"
+#include "tool/groups.h"
 #include "tool/open_context.h"
 #include <filesystem>
 #include <functional>
@@ -26,8 +27,10 @@ struct StepCost {
 /// A generated shared library that is loaded in this process. An error of the runtime becomes a UserError with the runtime's message.
 class LoadedProgram {
 public:
-    /// `name` is the name of the library.
-    LoadedProgram(const std::filesystem::path &library, const std::string &name);
+    /// `name` is the name of the library. The context joins each group of the program.
+    LoadedProgram(const std::filesystem::path &library, const std::string &name, const Join &join = join_alone);
+    /// Returns the number of this rank in the first group of the program; 0 without groups.
+    int rank() const;
 
     /// Runs once on the inputs and inouts that `find` returns by name. Returns the new inouts and the outputs, in the order of the
     /// arguments. If `show` is given, it receives every array as soon as it is computed, including intermediate arrays. A scaled array

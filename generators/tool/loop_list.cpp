@@ -18,7 +18,7 @@ public:
     /// Adds the lines of a program, whose first kernel has the next number.
     void add(const Program &program, size_t depth) {
         for (const Node &node : program.nodes) {
-            if (node.regions.empty()) kernels_++;
+            if (node.op == "call") kernels_++;
             if (node.op == "straight") add(*node.regions[0], depth);
             if (!node.regions.empty() && node.op != "straight") add_node(program, node, depth);
         }

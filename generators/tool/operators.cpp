@@ -17,6 +17,8 @@ const std::map<std::string, ParameterType> parameter_types{
     {"axis", {"int64_t", "{}"}},
     {"integer", {"int64_t", "{}"}},
     {"extent", {"const Dimension &", "{}.extent"}},
+    {"group", {"const RankGroup &", "{}.extent"}},
+    {"groups", {"const std::vector<RankGroup> &", "to_attribute({})", "all_groups"}},
     {"number", {"double", "{}"}},
     {"flag", {"Flag", "{}.value ? \"true\" : \"false\""}},
     {"word", {"const std::string &", "{}"}},

@@ -62,18 +62,45 @@ struct RunCommand {
     ProgramOptions program;
     BuildOptions build;
     std::string inputs, outputs, mode, cache;
-    int profiled_runs = 0;
+    int profiled_runs = 0, ranks = 0; // 0: not given
+    bool mpi = false;
     bool trace = false, check_finite = false, check = false, json = false;
 
     void run() {
         check_limits(build);
         const Rulebook rulebook = program.load_rulebook();
         const Program loaded = program.load_program(rulebook);
-        const ArrayFile arrays(inputs);
         const bool is_compiled = mode.empty() && !check;
+        if (mpi || ranks > 0) return run_ranks(loaded, rulebook);
+        const ArrayFile arrays(inputs);
         std::vector<HostArray> results = is_compiled ? run_compiled(loaded, rulebook, arrays) : run_interpreted(loaded, rulebook, arrays);
         write_arrays(outputs, results);
         if (!json) fmt::print("{}: {} arrays\n", outputs, results.size());
+    }
+
+    // Each rank reads and writes files of its own, or those of all ranks if the name has no {rank}; then rank 0 writes.
+    void run_ranks(const Program &loaded, const Rulebook &rulebook) {
+        if (std::ranges::find(loaded.symbols, SymbolSource::ranks, &Symbol::source) == loaded.symbols.end())
+            throw UserError({Location(), mpi ? "--mpi" : "--ranks", "needs a program with a group of ranks", loaded.name,
+                             "Declare a group, as in: program " + loaded.name + " [data ranks] (...)"});
+        build.policy = program.load_numerics();
+        build.cache_folder = cache;
+        const auto run_rank = [&](const CompiledProgram &compiled, const LoadedProgram &library) {
+            const int rank = library.rank();
+            const ArrayFile arrays(file_of_rank(inputs, rank));
+            std::vector<HostArray> results = library.run([&](const std::string &name) { return compiled.find(name, arrays); });
+            const std::string file = file_of_rank(outputs, rank);
+            if (file == outputs && rank > 0) return;
+            write_arrays(file, results);
+            fmt::print("{}: {} arrays\n", file, results.size());
+        };
+        if (mpi) {
+            const CompiledProgram compiled(loaded, rulebook, build, program.home, join_mpi);
+            return run_rank(compiled, compiled.library);
+        }
+        RankThreads threads(ranks);
+        const CompiledProgram compiled(loaded, rulebook, build, program.home);
+        run_in_threads(ranks, [&](int rank) { run_rank(compiled, compiled.load(threads.join(rank))); });
     }
 
     // Runs the program as the user wrote it (mode real), or after the passes that decide what is stored (mode stored). A check uses the
@@ -161,6 +188,18 @@ struct RunCommand {
     }
 };
 
+void add_ranks(CLI::App &run, RunCommand &command) {
+    const auto ranks =
+        run.add_option("--ranks", command.ranks,
+                       "Run this many ranks as threads of this process. All groups of the program have these ranks. In the names "
+                       "of files, {rank} is the number of a rank; without it, all ranks read one file, and rank 0 writes.")
+            ->check(CLI::Range(1, 1024));
+    const auto mpi = run.add_flag("--mpi", command.mpi, "The ranks are the processes that mpirun started. File names as for --ranks.");
+    for (CLI::Option *each : {ranks, mpi})
+        each->excludes("--interpret")->excludes("--trace")->excludes("--check-finite")->excludes("--profile")->excludes("--check");
+    mpi->excludes(ranks);
+}
+
 } // namespace
 
 void add_run(CLI::App &app) {
@@ -193,6 +232,7 @@ void add_run(CLI::App &app) {
         "Interpret the program ('stored') and count rounding effects. For each tensor rounded to 8 or 16 bits: elements rounded to "
         "zero, saturated and subnormal elements. For each state: elements that the update did not change.");
     check->excludes("--interpret")->excludes("--trace")->excludes("--check-finite")->excludes("--profile");
+    add_ranks(*run, *command);
     run->add_flag("--json", command->json, "Print the counts of --check as JSON.")->needs(check);
     add_target(*run, command->build);
     add_libraries(*run, command->build);

@@ -142,7 +142,8 @@ Made add_value_forms(State &state, const Setting &setting) {
     const TargetFacts &facts = setting.options.facts;
     if (facts.is_gpu) return {};
     for (const Extent::Bindings &values : value_forms(state.base)) {
-        const Program special = simplify(expand(with_values(state.base, values), setting.rulebook, facts), setting.rulebook);
+        const Program special =
+            simplify(expand(with_values(state.base, with_group_values(state.base, values)), setting.rulebook, facts), setting.rulebook);
         Program form = fuse(special, facts);
         if (with_interface_of(state.main(), form)) add_variant(state, std::move(form), {{}, values});
     }

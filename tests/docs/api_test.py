@@ -1,4 +1,4 @@
-"""The generated pages of the C headers, scalide.hpp and checkpoints.hpp have every public name, with its signature and its comment."""
+"""The generated pages of the C headers and of the C++ headers have every public name, with its signature and its comment."""
 import re
 import sys
 from pathlib import Path
@@ -41,7 +41,7 @@ def c_pages():
 def cpp_page():
     """Each class and each public function of the C++ headers is on the page. Returns the number of functions."""
     page = cpp_header.page(ROOT)
-    text = re.sub(r"^namespace detail \{.*?^\} // namespace detail$", "", "".join((FOLDER / header).read_text() for header in ("scalide.hpp", "checkpoints.hpp")), flags=re.S | re.M)
+    text = re.sub(r"^namespace detail \{.*?^\} // namespace detail$", "", "".join((FOLDER / header).read_text() for header in cpp_header.HEADERS), flags=re.S | re.M)
     classes = re.findall(r"^(class|struct) (\w+)[^;]*?\{$(.*?)^\};$", text, re.S | re.M)
     assert len(classes) > 7, classes
     count = 0

@@ -9,8 +9,8 @@ import installation
 
 ROOT = Path(__file__).resolve().parents[2]
 READS = re.compile(r'getenv\("(\w+)"|environ(?:\.get)?[\[(]"(\w+)"|envname\("(\w+)"|\$\{((?:SCALIDE|CUDA)\w+):-|\$ENV\{(\w+)')
-#: What the scripts pass to each other. Users do not set these variables.
-INTERNAL = {"SCALIDE_WITH_PYTHON", "SCALIDE_WITH_DOCS"}
+#: What the scripts pass to each other, and what launchers of MPI pass to processes. Users do not set these variables.
+INTERNAL = {"SCALIDE_WITH_PYTHON", "SCALIDE_WITH_DOCS", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE"}
 
 
 def environment_variables():

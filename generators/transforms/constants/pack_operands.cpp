@@ -53,7 +53,7 @@ private:
     void visit(Level &level) {
         std::vector<Node> nodes;
         for (Node &node : std::exchange(level.program.nodes, {})) {
-            if (node.regions.empty())
+            if (node.op == "call")
                 pack_call(level, node);
             else
                 visit_regions(level, node);
@@ -204,7 +204,7 @@ private:
         std::set<std::string> called;
         visit_programs(main, [&](const Program &program) {
             for (const Node &node : program.nodes)
-                if (node.regions.empty()) called.insert(node.attributes.at("program").word);
+                if (node.op == "call") called.insert(node.attributes.at("program").word);
         });
         std::erase_if(main.programs, [&](const Program &kernel) { return !called.contains(kernel.name); });
     }

@@ -1,4 +1,5 @@
 #include "transforms/constants/split_constants.h"
+#include "expr/base_operators.h"
 #include "ir/rewrite.h"
 #include <algorithm>
 
@@ -50,7 +51,7 @@ private:
 
     /// True if the prepare program can contain the node: the constants determine all its symbols.
     bool can_prepare(const Node &node) const {
-        return node.op != "debug_callback" &&
+        return node.op != "debug_callback" && !is_collective(node.op) &&
                std::ranges::all_of(node.attributes, [&](const auto &attribute) { return knows(attribute.second); }) &&
                std::ranges::all_of(node.results, [&](ValueId result) {
                    return std::ranges::all_of(program_.type(result).shape, [&](const Extent &extent) { return knows(extent); });

@@ -2,6 +2,7 @@
 #include "ir/rewrite.h"
 #include "transforms/analysis/passes.h"
 #include "transforms/analysis/splice.h"
+#include "transforms/expand/collectives.h"
 #include "transforms/expand/least_extents.h"
 #include "transforms/expand/magnitude_bounds.h"
 #include "transforms/expand/normalize_dot.h"
@@ -18,6 +19,7 @@ Remake remake_of(const Program &program, const Node &node, const Rulebook &ruleb
     if (!node.regions.empty()) return {};
     if (is_bound(node)) return {}; // bound_magnitudes() replaces it later, because it examines the operand's base operators
     if (const Remake chunks = top_k_by_chunks(program, node, facts.sort)) return chunks;
+    if (const Remake collective = collective_remake(program, node)) return collective;
     if (!rulebook.rule(node.op, node.location).is_base) return expand_value;
     if (node.op != "dot_general") return {};
     if (is_vector_dot(program, node)) return dot_as_sum;
@@ -52,8 +54,9 @@ Program expand_to(const Program &program, const Rulebook &rulebook, const std::s
 
 Program expand(const Program &program, const Rulebook &rulebook, const TargetFacts &facts) {
     Program expanded = program;
-    for (Node &node : expanded.nodes)
-        rewrite_regions(node, program, [&](const Program &region) { return expand(region, rulebook, facts); });
+    add_group_symbols(expanded);
+    const Program owner = expanded;
+    for (Node &node : expanded.nodes) rewrite_regions(node, owner, [&](const Program &region) { return expand(region, rulebook, facts); });
     replace_nodes(expanded, rulebook, [&](const Program &made, const Node &node) { return remake_of(made, node, rulebook, facts); });
     expanded = bound_magnitudes(remove_dead_nodes(std::move(expanded)), rulebook);
     require_elements(expanded);

@@ -71,12 +71,23 @@ std::vector<Extent::Bindings> value_forms(const Program &program) {
         if (std::ranges::none_of(extents, counts)) continue;
         for (const int64_t value : symbol.likely) add({{symbol.name, value}});
     }
+    for (const Symbol &symbol : program.symbols)
+        if (symbol.source == SymbolSource::ranks && symbol.allows(1)) add({{symbol.name, 1}});
     for (const Extent &extent : extents)
         for (const Extent::Bindings &values : likely_together(program, extent)) add(values);
     for (const Extent &extent : extents)
         if (!updates) add(values_of_one(program, extent));
     std::ranges::stable_sort(forms, std::greater(), &Extent::Bindings::size);
     return forms;
+}
+
+Extent::Bindings with_group_values(const Program &program, Extent::Bindings values) {
+    for (const Symbol &symbol : program.symbols) {
+        const auto group = values.find(symbol.group);
+        if (group == values.end() || group->second != 1) continue;
+        values[symbol.name] = symbol.source == SymbolSource::rank ? 0 : symbol.divided.value();
+    }
+    return values;
 }
 
 std::optional<Program> with_interface_of(const Program &general, Program form) {

@@ -27,7 +27,7 @@ bool is_in_place(const Program &fused, const std::vector<int> &makers, ValueId a
     while (value != argument) {
         if (makers[value] < 0) return false;
         const Node &call = fused.nodes[makers[value]];
-        if (!call.regions.empty()) return call.op == "straight"; // a straight region overwrites arguments where its own kernels do
+        if (call.op != "call") return call.op == "straight"; // a straight region overwrites arguments where its own kernels do
         const Program &kernel = fused.program(call.attributes.at("program").word);
         const Result &result = kernel.results[std::ranges::find(call.results, value) - call.results.begin()];
         if (kernel.attributes.at("kind").word != "scatter" || result.argument < 0) return false;

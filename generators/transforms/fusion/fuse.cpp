@@ -1,5 +1,6 @@
 #include "transforms/fusion/fuse.h"
 #include "ir/rewrite.h"
+#include "transforms/fusion/combine_collectives.h"
 #include "transforms/fusion/extract.h"
 #include "transforms/fusion/groups/overwrites.h"
 #include "transforms/fusion/merge/calls.h"
@@ -106,6 +107,7 @@ constexpr auto copy_results_pass = [](const Program &program, const TargetFacts 
 
 constexpr FusionPass passes[] = {
     {"show_results", [](const Program &program, const TargetFacts &) { return add_shown_results(remove_dead_nodes(program)); }},
+    {"combine_collectives", [](const Program &program, const TargetFacts &) { return combine_collectives(program); }},
     {"split_at_regions", [](const Program &program, const TargetFacts &) { return split_at_regions(program); }},
     {"factor_scales", lifted<factor_scales>},
     {"write_calls", lifted<write_calls>},

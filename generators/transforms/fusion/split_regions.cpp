@@ -17,6 +17,11 @@ bool is_repeated(const Node &node) {
     return op != nullptr && (op->shape == Shape::source || moves_one_array(node));
 }
 
+/// True for a node that runs between the kernels of a program: a loop, a branch, or a collective.
+bool is_barrier(const Node &node) { return !node.regions.empty() || is_collective(node.op); }
+
+bool has_barriers(const Program &program) { return std::ranges::any_of(program.nodes, is_barrier); }
+
 /// Decides for the nodes of a program in which part they run. Node number k with regions runs after part k and before part k + 1.
 class Parts {
 public:
@@ -29,11 +34,11 @@ public:
             if (is_plain(i) && part_[i] >= 0 && !is_repeated(program.nodes[i])) mark_inputs(program.nodes[i], part_[i]);
         for (const Node &node : program.nodes)
             for (const ValueId operand : node.operands)
-                if (!node.regions.empty()) mark_output(operand);
+                if (is_barrier(node)) mark_output(operand);
     }
 
     int regions() const { return regions_; }
-    bool is_plain(size_t node) const { return program_.nodes[node].regions.empty(); }
+    bool is_plain(size_t node) const { return !is_barrier(program_.nodes[node]); }
     int maker(ValueId value) const { return makers_[static_cast<size_t>(value)]; }
     const std::vector<int> &makers() const { return makers_; }
     /// True if part number `part` computes the value, perhaps again.
@@ -243,7 +248,7 @@ public:
         add_part(0);
         int region = 0;
         for (const Node &node : program_.nodes) {
-            if (node.regions.empty()) continue;
+            if (!is_barrier(node)) continue;
             Node split = node;
             for (Region &each : split.regions) {
                 const bool is_body = find_region_kind(node.op)->is_loop && each == node.regions.back();
@@ -389,7 +394,7 @@ bool is_updated_in_place(const Program &body, const Result &result) {
 }
 
 Program split_at_regions(const Program &program) {
-    if (!has_regions(program)) return program;
+    if (!has_barriers(program)) return program;
     Program split = Splitter(program, false).run();
     std::set<std::string> taken;
     rename_values(split, taken, true);
@@ -397,7 +402,7 @@ Program split_at_regions(const Program &program) {
 }
 
 Program map_straight(const Program &program, const MapStraight &f) {
-    return has_regions(program) ? map_inner(program, program, false, f) : f(program, false);
+    return has_barriers(program) ? map_inner(program, program, false, f) : f(program, false);
 }
 
 } // namespace scalide

@@ -4,10 +4,10 @@
 
 namespace scalide {
 
-/// Splits each program that owns regions, and each region, at its nodes with regions. The nodes between them become the regions of
-/// `straight` nodes, which fusion treats as programs. A straight region overwrites an inout argument of the program around it if nothing
-/// reads the old array later. Otherwise a straight region at the end copies the new value there. A carry of a loop is overwritten only
-/// where nodes update some of its elements; another carry has a second array. A program without regions stays as it is.
+/// Splits each program that owns regions, and each region, at its nodes with regions and at its collectives. The nodes between them become
+/// the regions of `straight` nodes, which fusion treats as programs. A straight region overwrites an inout argument of the program around
+/// it if nothing reads the old array later. Otherwise a straight region at the end copies the new value there. A carry of a loop is
+/// overwritten only where nodes update some of its elements; another carry has a second array. A program without regions stays as it is.
 Program split_at_regions(const Program &program);
 
 /// Returns true if a loop with this body, which is split, has one array for the carry whose new value is `result`: a straight region

@@ -75,7 +75,8 @@ std::optional<double> fold_constants(const Program &program, const Node &node, c
     case Shape::scatter:
     case Shape::sort:
     case Shape::contract:
-    case Shape::window: break;
+    case Shape::window:
+    case Shape::collective: break;
     }
     return value ? stored(result.dtype, *value) : std::nullopt;
 }

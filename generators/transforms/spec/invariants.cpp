@@ -29,7 +29,8 @@ std::string why_scaled(const Program &program) {
 
 std::string why_no_kernels(const Program &program) {
     for (const Node &node : program.nodes) {
-        if (node.op != "call" && node.regions.empty()) return say(node.op + ".op", "must be a call of a kernel", node.op);
+        if (node.op != "call" && node.regions.empty() && !is_collective(node.op))
+            return say(node.op + ".op", "must be a call of a kernel", node.op);
         for (const Region &region : node.regions)
             if (const std::string why = why_no_kernels(*region); !why.empty()) return why;
     }

@@ -17,7 +17,8 @@ std::string say(const Program &program, const Node &node, const std::string &req
 } // namespace
 
 std::string why_not_typed(const Program &program, const Node &node, const Rulebook &rulebook) {
-    if (find_call_kind(node.op) != nullptr) return ""; // verify() compares a call with its program
+    if (find_call_kind(node.op) != nullptr) return "";                // verify() compares a call with its program
+    if (is_collective(node.op) && node.results.size() > 1) return ""; // combine_collectives() made it
     const Rule *rule = rulebook.find(node.op);
     if (rule == nullptr && find_base_operator(node.op) != nullptr) return ""; // base operators of passes, which small rulebooks lack
     if (rule == nullptr) return say(program, node, "must have a rule", node.op);

@@ -367,7 +367,7 @@ TEST(frontend, numerics_are_operators) {
                                   "  constant = constant() {dtype: f32, value: 2.0} : f32[]\n"
                                   "  broadcast_in_dim = broadcast_in_dim(constant) {dims: [], shape: [n]} : f32[n]\n"
                                   "  mul = mul(x, broadcast_in_dim) : f32[n]\n"
-                                  "  dynamic_rescale = dynamic_rescale(mul) {norm: max, to: 224.0} : f32[n]\n"
+                                  "  dynamic_rescale = dynamic_rescale(mul) {groups: [], norm: max, to: 224.0} : f32[n]\n"
                                   "  cast_on_forward = cast_on_forward(dynamic_rescale) {dtype: f8_e4m3fn, overflow: format} : f32[n]\n"
                                   "}\n");
 }

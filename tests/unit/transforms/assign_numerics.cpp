@@ -130,24 +130,25 @@ TEST(transforms, assign_numerics_keeps_the_formats_of_codes) {
 
 TEST(transforms, assign_numerics_retypes_arguments) {
     const Policy policy = policy_of({{Place::argument, "inout", "", {}, {}, {}, Dtype::f16, true, {}}});
-    EXPECT_EQ(to_string(assigned(square, policy)), "program p(x: f32[2], w: f16[2] scaled inout) -> (y: f32[2], w = v.f16) {\n"
-                                                   "  w.f32 = convert_element_type(w) {dtype: f32} : f32[2] form of w\n"
-                                                   "  w.stop_scaling = stop_scaling(w.f32) : f32[2] form of w\n"
-                                                   "  y = mul(x, w.stop_scaling) : f32[2]\n"
-                                                   "  v = add(w.stop_scaling, y) : f32[2]\n"
-                                                   "  v.dynamic_rescale = dynamic_rescale(v) {norm: max, to: 1.0} : f32[2] form of v\n"
-                                                   "  v.f16 = convert_element_type(v.dynamic_rescale) {dtype: f16} : f16[2] form of v\n"
-                                                   "}\n")
+    EXPECT_EQ(to_string(assigned(square, policy)),
+              "program p(x: f32[2], w: f16[2] scaled inout) -> (y: f32[2], w = v.f16) {\n"
+              "  w.f32 = convert_element_type(w) {dtype: f32} : f32[2] form of w\n"
+              "  w.stop_scaling = stop_scaling(w.f32) : f32[2] form of w\n"
+              "  y = mul(x, w.stop_scaling) : f32[2]\n"
+              "  v = add(w.stop_scaling, y) : f32[2]\n"
+              "  v.dynamic_rescale = dynamic_rescale(v) {groups: [], norm: max, to: 1.0} : f32[2] form of v\n"
+              "  v.f16 = convert_element_type(v.dynamic_rescale) {dtype: f16} : f16[2] form of v\n"
+              "}\n")
         << "a scaled result without a rescale gets one of its own";
 }
 
 TEST(transforms, assign_numerics_propagates_scales_of_scaled_programs) {
     const std::string scaled =
-        "(x: f32[2] scaled, w: f32[2] inout) -> (y: f32[2], w = v) {\n y = mul(x, w)\n v = dynamic_rescale(y) {norm: max}\n}";
+        "(x: f32[2] scaled, w: f32[2] inout) -> (y: f32[2], w = v) {\n y = mul(x, w)\n v = dynamic_rescale(y) {groups: [], norm: max}\n}";
     const Policy policy = policy_of({{Place::argument, "inout", "", {}, {}, {}, Dtype::f16, true, {}}});
     const std::string kept = "w.f32 = convert_element_type(w) {dtype: f32} : f32[2] form of w\n"
                              "y = mul(x, w.f32) : f32[2]\n"
-                             "v = dynamic_rescale(y) {norm: max, to: 1} : f32[2]\n"
+                             "v = dynamic_rescale(y) {groups: [], norm: max, to: 1} : f32[2]\n"
                              "v.f16 = convert_element_type(v) {dtype: f16} : f16[2] form of v\n";
     EXPECT_EQ(body(assigned(scaled, policy)), kept);
     Policy propagated = policy;
@@ -186,12 +187,12 @@ TEST(transforms, assign_numerics_inserts_once_on_edges) {
     const Insertion rescale{"dynamic_rescale", {{"norm", "max"}, {"to", 224}}};
     const Policy policy = policy_of({{Place::operand, "any", "", {"mul"}, {}, {rescale, convert("f8_e4m3fn")}, {}, {}, {}}});
     EXPECT_EQ(body(assigned("(x: f32[2], y: f32[2]) -> (r: f32[2]) {\n a = mul(x, x)\n b = mul(x, y)\n r = add(a, b)\n}", policy)),
-              "x.dynamic_rescale = dynamic_rescale(x) {norm: max, to: 224} : f32[2] form of x\n"
+              "x.dynamic_rescale = dynamic_rescale(x) {groups: [], norm: max, to: 224} : f32[2] form of x\n"
               "x.f8_e4m3fn = convert_element_type(x.dynamic_rescale) {dtype: f8_e4m3fn} : f8_e4m3fn[2] form of x\n"
               "x.f32 = convert_element_type(x.f8_e4m3fn) {dtype: f32} : f32[2] form of x\n"
               "x.stop_scaling = stop_scaling(x.f32) : f32[2] form of x\n"
               "a = mul(x.stop_scaling, x.stop_scaling) : f32[2]\n"
-              "y.dynamic_rescale = dynamic_rescale(y) {norm: max, to: 224} : f32[2] form of y\n"
+              "y.dynamic_rescale = dynamic_rescale(y) {groups: [], norm: max, to: 224} : f32[2] form of y\n"
               "y.f8_e4m3fn = convert_element_type(y.dynamic_rescale) {dtype: f8_e4m3fn} : f8_e4m3fn[2] form of y\n"
               "y.f32 = convert_element_type(y.f8_e4m3fn) {dtype: f32} : f32[2] form of y\n"
               "y.stop_scaling = stop_scaling(y.f32) : f32[2] form of y\n"
@@ -208,7 +209,7 @@ TEST(transforms, assign_numerics_hands_over_what_a_result_replaces) {
               "w.stop_scaling = stop_scaling(w.f32) : f32[2] form of w\n"
               "y = mul(x, w.stop_scaling) : f32[2]\n"
               "v = add(w.stop_scaling, y) : f32[2]\n"
-              "v.delayed_rescale = delayed_rescale(v, w.stop_scaling) {norm: max, to: 1} : f32[2] form of v\n"
+              "v.delayed_rescale = delayed_rescale(v, w.stop_scaling) {groups: [], norm: max, to: 1} : f32[2] form of v\n"
               "v.f16 = convert_element_type(v.delayed_rescale) {dtype: f16} : f16[2] form of v\n");
     Policy elsewhere = policy_of({{Place::node_result, "any", "", {"mul"}, {}, {rescale}, {}, {}, {"p.yaml", 3}}});
     try {

@@ -253,8 +253,9 @@ TEST(given_scales, are_those_of_an_insertion) {
 
 TEST(given_scales, of_arguments_need_operators_that_combine_scales) {
     const std::string row = "{argument: x, scale: {by: max}}";
-    EXPECT_EQ(body(assigned("(x: f32[2]) -> (y: f32[2]) {\n y = neg(x)\n}", policy_of(row, "scales: propagated, "))),
-              "x.dynamic_rescale = dynamic_rescale(x) {norm: max, to: 1} : f32[2] form of x\ny = neg(x.dynamic_rescale) : f32[2]\n");
+    EXPECT_EQ(
+        body(assigned("(x: f32[2]) -> (y: f32[2]) {\n y = neg(x)\n}", policy_of(row, "scales: propagated, "))),
+        "x.dynamic_rescale = dynamic_rescale(x) {groups: [], norm: max, to: 1} : f32[2] form of x\ny = neg(x.dynamic_rescale) : f32[2]\n");
     EXPECT_EQ(
         error_of([&] { assigned(product, policy_of(row)); }),
         "p.yaml:2: 'scale' cannot be used with 'argument'. The policy has stored scales (argument 'x'): use 'scale' with 'operand' or "
