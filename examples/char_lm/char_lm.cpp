@@ -1,5 +1,6 @@
 // A causal transformer over bytes: its training step with AdamW, a one-cycle schedule and clipping, its evaluation, and one step of
 // generation with a KV cache. Nothing here says in which formats.
+#include <optional>
 #include <scalide/generator.h>
 #include <scalide/optimizers.h>
 
@@ -50,8 +51,9 @@ struct Model {
 };
 
 // The mean cross-entropy in nats of the byte after each byte, for ids [batch, length + 1].
-Tensor mean_loss(Model &model, const Tensor &ids, int batch) {
+Tensor mean_loss(Model &model, const Tensor &ids) {
     const int length = model.length;
+    const Extent batch = ids.shape()[0];
     const Tensor given = slice(ids, {0, 0}, {batch, length}), wanted = slice(ids, {0, 1}, {batch, length + 1});
     Tensor x = model.embedded(given, iota({length}, 0, i32));
     for (int i = 0; i < model.layers; i++)
@@ -65,24 +67,26 @@ Tensor mean_loss(Model &model, const Tensor &ids, int batch) {
 class CharLm : public Generator<CharLm> {
 public:
     GeneratorParam<int> batch{"batch", 8}, steps{"steps", 2000};
-    GeneratorParam<bool> training{"training", true};
+    GeneratorParam<bool> training{"training", true}, ranks{"ranks", false}; // ranks: the step is for one rank of several
     GeneratorParam<double> rate{"rate", 2e-3}, drop{"drop", 0.0};
     Model model;
-    Input<Tensor> ids{"ids", i32, {batch, model.length.value() + 1}};
+    Input<Tensor> ids{"ids", i32, {ranks ? Dimension("b") : Dimension(batch), model.length.value() + 1}};
     Output<Tensor> loss{"loss", f32, {}};
 
     void generate() override {
         if (!training) {
-            loss = mean_loss(model, ids, batch);
+            loss = mean_loss(model, ids);
             return;
         }
+        const std::optional<RankGroup> data = ranks ? std::optional(RankGroup("data")) : std::nullopt;
+        const auto over_ranks = [&](const Tensor &x) { return data ? all_reduce_mean(x, *data) : x; };
         if (drop > 0) {
             State<Tensor> &key = add_state("key", u32, {2});
-            model.drop = drop, model.key = key;
+            model.drop = drop, model.key = data ? random_fold_in(key, axis_index(*data)) : key; // each rank drops others
             key = random_fold_in(key, 1);
         }
-        const Tensor value = mean_loss(model, ids, batch);
-        loss = value;
+        const Tensor value = mean_loss(model, ids);
+        loss = over_ranks(value);
         std::vector<State<Tensor> *> parameters;
         for (State<Tensor> *state : states())
             if (is_float(state->dtype())) parameters.push_back(state);
@@ -90,7 +94,9 @@ public:
         const Schedule cycle = cosine_onecycle_schedule({.transition_steps = steps, .peak_value = rate});
         const Optimizer optimizer =
             chain({clip_by_global_norm(1), adamw({.learning_rate = cycle, .b2 = 0.99, .weight_decay = 0.1, .mask = is_matrix})});
-        optimizer.apply(grad(value, values_of(parameters)), parameters);
+        std::vector<Tensor> gradients = grad(value, values_of(parameters));
+        for (Tensor &gradient : gradients) gradient = over_ranks(gradient);
+        optimizer.apply(gradients, parameters);
     }
 };
 SCALIDE_REGISTER_GENERATOR(CharLm, char_lm)

@@ -9,7 +9,9 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <scalide/checkpoints.hpp>
+#include <scalide/groups.hpp>
 #include <scalide/scalide.hpp>
 
 using namespace scalide::runtime;
@@ -71,42 +73,65 @@ void print_progress(int step, int steps, double loss, double tokens_per_second, 
     std::fflush(stdout);
 }
 
-void train(const Context &context, const Options &options, const Text &text, const State &state, const Checkpoints &checkpoints) {
-    Binding binding = Binding::allocate(context, state.program(), {}, state);
+// The ranks of the training. All of them have the same parameters, and each has some windows of each batch. Rank 0 writes files.
+struct Ranks {
+    int count = 1, number = 0;
+    bool writes() const { return number == 0; }
+};
+
+constexpr int batch = 8;
+
+Symbols symbols_of(const Ranks &ranks) { return CHAR_LM_RANKS ? Symbols{{"b", batch / ranks.count}} : Symbols{}; }
+
+Ranks join(const Context &context) {
+    if (!CHAR_LM_RANKS) return {};
+    join_mpi(context, "data");
+    const Ranks joined{ranks(context, "data"), rank(context, "data")};
+    if (batch % joined.count != 0) throw std::invalid_argument("the number of ranks must divide " + std::to_string(batch));
+    return joined;
+}
+
+void train(const Context &context, const Options &options, const Text &text, const State &state, const Checkpoints &checkpoints,
+           const Ranks &ranks) {
+    Binding binding = Binding::allocate(context, state.program(), symbols_of(ranks), state);
     const std::vector<int64_t> shape = binding["ids"].shape();
-    const int batch = static_cast<int>(shape[0]), window = static_cast<int>(shape[1]);
+    const int rows = static_cast<int>(shape[0]), window = static_cast<int>(shape[1]);
     int64_t first = 0;
     if (checkpoints.latest() >= 0) {
-        first = checkpoints.restore(state);
-        std::printf("resumed after step %d\n", static_cast<int>(first));
+        first = checkpoints.restore(state); // of any number of ranks
+        if (ranks.writes()) std::printf("resumed after step %d\n", static_cast<int>(first));
     } else {
         initialize(context, state, options.seed);
     }
-    Metrics metrics(options.folder, true);
+    std::optional<Metrics> metrics;
+    if (ranks.writes()) metrics.emplace(options.folder, true);
     const Clock::time_point start = Clock::now();
     double run_seconds = 0;
     for (int64_t step = first; step < options.steps; step++) {
         std::mt19937_64 random(static_cast<uint64_t>(options.seed) << 32 |
                                static_cast<uint64_t>(step)); // a resumed run draws the same batches
-        binding["ids"].set(random_windows(text.trained, random, batch, window));
+        const std::vector<int32_t> windows = random_windows(text.trained, random, batch, window);
+        const auto own = windows.begin() + ranks.number * rows * window;
+        binding["ids"].set(std::vector<int32_t>(own, own + rows * window));
         if (step == 0) binding.fit_scales(); // otherwise all scales of f8_delayed are 1 in the first step
         const Clock::time_point begin = Clock::now();
         binding.run();
         run_seconds += seconds_since(begin);
         const double loss = binding["loss"].item(), done = static_cast<double>(step + 1 - first);
         if (!std::isfinite(loss)) throw std::runtime_error("the loss of step " + std::to_string(step) + " is not finite");
-        metrics.write(step, {{"loss", loss}, {"step_ms", 1e3 * run_seconds / done}});
+        if (!metrics) continue;
+        metrics->write(step, {{"loss", loss}, {"step_ms", 1e3 * run_seconds / done}});
         const double rate = done / seconds_since(start);
         if ((step + 1) % 20 == 0)
             print_progress(static_cast<int>(step + 1), options.steps, loss, rate * batch * (window - 1), (options.steps - step - 1) / rate);
         if ((step + 1) % options.every == 0 || step + 1 == options.steps) {
             checkpoints.save(step + 1, state);
             const double held_out = held_out_loss(context, state, text.held_out);
-            metrics.write(step, {{"held_out", held_out}});
+            metrics->write(step, {{"held_out", held_out}});
             std::printf("\nheld-out loss %.4f\n", held_out);
         }
     }
-    metrics.close();
+    if (metrics) metrics->close();
 }
 
 // Chooses the next byte at random, by the probabilities of the logits.
@@ -170,10 +195,11 @@ int main(int argc, char **argv) {
     try {
         const Options options = parse(argc, argv);
         const Context context(options.threads);
+        const Ranks ranks = join(context);
         const State state(context, program_of(options.policy));
         const Checkpoints checkpoints(options.folder, {.keep = 3});
-        train(context, options, read_text(options.text, 4096), state, checkpoints);
-        if (options.generate > 0) generate(context, options, state);
+        train(context, options, read_text(options.text, 4096), state, checkpoints, ranks);
+        if (options.generate > 0 && ranks.writes()) generate(context, options, state);
     } catch (const std::exception &error) {
         std::fprintf(stderr, "char_lm: %s\n", error.what());
         return 1;

@@ -324,6 +324,29 @@ def char_lm():
     assert f"{empty}: must have text files" in fails(program, "--text", empty)
 
 
+def data_parallel():
+    """The C++ program gives all ranks the same bits, over Open MPI and over MPICH, and the loss of one rank. Its state loads on more ranks."""
+    program = build_example("data_parallel", None, "-DDATA_PARALLEL_POLICIES=f32;f8_delayed") / "data_parallel"
+    os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    launchers = {"mpirun.openmpi": ("--oversubscribe", "--mca", "btl", "self,vader"), "mpirun.mpich": ()}
+    known = [(name, *options) for name, options in launchers.items() if shutil.which(name)]
+    if not known:
+        print("skipped: neither mpirun.openmpi nor mpirun.mpich is installed")
+        sys.exit(77)
+    losses, hashes = {}, {}
+    for policy in ("f32", "f8_delayed"):
+        for launcher in known:
+            for ranks in (1, 2, 4):
+                printed = run(*launcher, "-n", ranks, program, "--policy", policy, "--epochs", "2", "--save", WORK / f"ranks_{ranks}.safetensors")
+                losses[policy, ranks] = float(re.findall("epoch 2: loss ([0-9.]+)", printed)[0])
+                own = re.findall(r"rank \d of \d: parameters (\w+)", printed)
+                assert len(own) == ranks and set(own) == {hashes.setdefault((policy, ranks), own[0])}, (launcher, printed)
+        assert all(abs(losses[policy, ranks] / losses[policy, 1] - 1) < 1e-3 for ranks in (2, 4)), losses
+    more = run(*known[0], "-n", 4, program, "--policy", "f8_delayed", "--epochs", "1", "--load", WORK / "ranks_2.safetensors")
+    assert float(re.findall("epoch 1: loss ([0-9.]+)", more)[0]) < losses["f8_delayed", 2], more
+    assert "--batch must be a multiple of the number of ranks, 2, got 61" in fails(*known[0], "-n", 2, program, "--batch", "61")
+
+
 def fp8_encoder():
     """Each switch adds a row, and its loss follows that of f32."""
     program = build_example("fp8_encoder", None, "-DENCODER_PARAMETERS=layers=2;batch=2;length=32;width=64;heads=4") / "fp8_encoder"
@@ -576,7 +599,7 @@ def subproject_build():
 
 
 TESTS = [prefix, tool, cmake_words, cmake_files, several_cpus, custom_operator, operators, two_libraries, own_generator, hello, digits, digits_fp8,
-         fp8_encoder, char_lm, digits_opencl, digits_cuda, proof, components, pkg_config, exported, cross, cross_arm, subproject, subproject_build]  # fmt: skip
+         fp8_encoder, char_lm, data_parallel, digits_opencl, digits_cuda, proof, components, pkg_config, exported, cross, cross_arm, subproject, subproject_build]  # fmt: skip
 SKIPPED = 77  # an exit status
 
 if __name__ == "__main__":

@@ -10,11 +10,11 @@ namespace {
 
 constexpr int64_t most_sent_to_all = 64;
 
+/// The operators that have a form by chunks.
+constexpr std::string_view divided[] = {"all_reduce", "all_reduce_as", "all_reduce_max", "broadcast_from"};
+
 /// Returns the operator that works by chunks; empty for other operators.
-std::string by_chunks(const Node &node) {
-    constexpr std::string_view ops[] = {"all_reduce", "all_reduce_as", "all_reduce_max", "broadcast_from"};
-    return std::ranges::find(ops, node.op) == std::end(ops) ? "" : node.op + "_by_chunks";
-}
+std::string by_chunks(const Node &node) { return std::ranges::find(divided, node.op) == std::end(divided) ? "" : node.op + "_by_chunks"; }
 
 /// The maximum over one group after the other.
 std::vector<ValueId> reduce_over_groups(Builder &builder, const Node &node) {
@@ -61,6 +61,16 @@ void check_group(const Program &program, const Node &node) {
 }
 
 } // namespace
+
+bool has_groups(const Program &program) {
+    return std::ranges::find(program.symbols, SymbolSource::ranks, &Symbol::source) != program.symbols.end();
+}
+
+std::set<std::string> sized_collectives() {
+    std::set<std::string> ops{"axis_index"};
+    ops.insert(std::begin(divided), std::end(divided));
+    return ops;
+}
 
 void add_group_symbols(Program &program) {
     visit_programs(Program(program), [&](const Program &owner) {

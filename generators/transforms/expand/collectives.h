@@ -1,7 +1,14 @@
 #pragma once
 #include "transforms/analysis/splice.h"
+#include <set>
 
 namespace scalide {
+
+/// True if the program has groups of ranks.
+bool has_groups(const Program &program);
+
+/// The operators that need symbols of add_group_symbols(). Operators that contain them must be expanded before.
+std::set<std::string> sized_collectives();
 
 /// Declares the symbols of the collectives of a program and its regions: the number of this rank, and the elements of an array for each
 /// rank. Throws UserError if a group is not declared with `ranks`.

@@ -53,7 +53,7 @@ Program expand_to(const Program &program, const Rulebook &rulebook, const std::s
 }
 
 Program expand(const Program &program, const Rulebook &rulebook, const TargetFacts &facts) {
-    Program expanded = program;
+    Program expanded = has_groups(program) ? expand_to(program, rulebook, sized_collectives()) : program;
     add_group_symbols(expanded);
     const Program owner = expanded;
     for (Node &node : expanded.nodes) rewrite_regions(node, owner, [&](const Program &region) { return expand(region, rulebook, facts); });
