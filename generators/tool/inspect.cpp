@@ -2,6 +2,7 @@
 #include "ir/words.h"
 #include "tool/common.h"
 #include "tool/loop_list.h"
+#include "tool/message_list.h"
 #include "tool/tables.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -58,6 +59,8 @@ struct InspectCommand {
         const std::string loops = list_loops(compiled.forms.main.program, facts.is_gpu);
         if (!loops.empty()) fmt::print("\nloops and branches:\n{}", loops);
         for (const std::string &left : compiled.notes.left_loops) fmt::print("  {}\n", left);
+        const std::string messages = list_messages(compiled.forms.main.program);
+        if (!messages.empty()) fmt::print("\nmessages between ranks:\n{}", messages);
         print(compiled.notes.copied);
         print_bytes(compiled.forms.main.program);
         print_bits(compiled.forms.main.program);

@@ -1,5 +1,6 @@
 #include "transforms/expand/collectives.h"
 #include "expr/base_operators.h"
+#include "ir/reduction_axes.h"
 #include "ir/regions.h"
 #include "transforms/analysis/operators.h"
 #include <algorithm>
@@ -64,6 +65,19 @@ void check_group(const Program &program, const Node &node) {
 
 bool has_groups(const Program &program) {
     return std::ranges::find(program.symbols, SymbolSource::ranks, &Symbol::source) != program.symbols.end();
+}
+
+void remove_reductions_of_one_rank(Program &program) {
+    const std::vector<int> makers = producers(program);
+    for (Node &node : program.nodes) {
+        const int maker = node.operands.size() == 1 ? makers[static_cast<size_t>(node.operands[0])] : -1;
+        if (maker < 0 || (node.op != "reduce_sum" && node.op != "reduce_max")) continue;
+        const Node &from = program.nodes[static_cast<size_t>(maker)];
+        const bool is_alone = is_collective(from.op) && group_of(from).is_static();
+        if (!is_alone || reduced_axes(node) != std::vector<int64_t>{0}) continue;
+        node.op = "reshape";
+        node.attributes = reshape_attributes(program.type(node.results[0]).shape);
+    }
 }
 
 std::set<std::string> sized_collectives() {

@@ -7,6 +7,9 @@ namespace scalide {
 /// True if the program has groups of ranks.
 bool has_groups(const Program &program);
 
+/// Replaces sums and maxima over the ranks of groups with one rank by their operands.
+void remove_reductions_of_one_rank(Program &program);
+
 /// The operators that need symbols of add_group_symbols(). Operators that contain them must be expanded before.
 std::set<std::string> sized_collectives();
 

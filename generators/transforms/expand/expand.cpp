@@ -55,6 +55,7 @@ Program expand_to(const Program &program, const Rulebook &rulebook, const std::s
 Program expand(const Program &program, const Rulebook &rulebook, const TargetFacts &facts) {
     Program expanded = has_groups(program) ? expand_to(program, rulebook, sized_collectives()) : program;
     add_group_symbols(expanded);
+    remove_reductions_of_one_rank(expanded);
     const Program owner = expanded;
     for (Node &node : expanded.nodes) rewrite_regions(node, owner, [&](const Program &region) { return expand(region, rulebook, facts); });
     replace_nodes(expanded, rulebook, [&](const Program &made, const Node &node) { return remake_of(made, node, rulebook, facts); });
