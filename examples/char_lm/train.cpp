@@ -91,11 +91,17 @@ Ranks join(const Context &context) {
     return joined;
 }
 
+// Returns the windows of this rank.
+std::vector<int32_t> part_of(const std::vector<int32_t> &windows, const Ranks &ranks) {
+    const auto count = windows.size() / static_cast<size_t>(ranks.count);
+    const auto first = windows.begin() + static_cast<std::ptrdiff_t>(count) * ranks.number;
+    return {first, first + static_cast<std::ptrdiff_t>(count)};
+}
+
 void train(const Context &context, const Options &options, const Text &text, const State &state, const Checkpoints &checkpoints,
            const Ranks &ranks) {
     Binding binding = Binding::allocate(context, state.program(), symbols_of(ranks), state);
-    const std::vector<int64_t> shape = binding["ids"].shape();
-    const int rows = static_cast<int>(shape[0]), window = static_cast<int>(shape[1]);
+    const int window = static_cast<int>(binding["ids"].shape()[1]);
     int64_t first = 0;
     if (checkpoints.latest() >= 0) {
         first = checkpoints.restore(state); // of any number of ranks
@@ -110,9 +116,7 @@ void train(const Context &context, const Options &options, const Text &text, con
     for (int64_t step = first; step < options.steps; step++) {
         std::mt19937_64 random(static_cast<uint64_t>(options.seed) << 32 |
                                static_cast<uint64_t>(step)); // a resumed run draws the same batches
-        const std::vector<int32_t> windows = random_windows(text.trained, random, batch, window);
-        const auto own = windows.begin() + ranks.number * rows * window;
-        binding["ids"].set(std::vector<int32_t>(own, own + rows * window));
+        binding["ids"].set(part_of(random_windows(text.trained, random, batch, window), ranks));
         if (step == 0) binding.fit_scales(); // otherwise all scales of f8_delayed are 1 in the first step
         const Clock::time_point begin = Clock::now();
         binding.run();

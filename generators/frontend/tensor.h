@@ -23,8 +23,8 @@ struct Dimension {
     Extent extent;
 };
 
-/// A group of ranks, which exchange arrays: `const RankGroup data("data");` in generate(). The number of its ranks is the symbol of this name,
-/// so
+/// A group of ranks, which exchange arrays: `const RankGroup data("data");` in generate(). The number of its ranks is the symbol of this
+/// name, so
 /// `{64 * data.extent, 10}` is a shape. The application joins the group when it runs the program (scalide/groups.h).
 struct RankGroup {
     /// Declares the group. Throws UserError outside of generate(), and in the body of a loop or in a branch.
