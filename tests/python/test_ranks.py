@@ -97,6 +97,33 @@ def test_operators(tmp_path, ranks):
         assert all(result[name].tobytes() == results[0][name].tobytes() for result in results), name
 
 
+SCALED = """
+program scaled [data ranks] (x: f32[9, 8] scaled, y: f32[3] scaled) -> (
+    sum: f32[9, 8] scaled, rows: f32[9*data, 8] scaled, short: f32[3] scaled, first: f32[9, 8] scaled) {
+  sum = all_reduce(x) {group: data}
+  rows = all_gather(x) {group: data}
+  short = all_reduce(y) {group: data}
+  first = broadcast_from(x) {group: data, root: 1}
+}
+"""
+
+
+def test_scaled_arrays_get_one_scale_and_keep_their_values(tmp_path):
+    """Each rank passes another scale. Results have the largest, rounded down to a power of two, so powers of two keep all bits of the data."""
+    scales = [0.25, 8.0, 2.0**-20]
+    inputs = [{"x.data": draw(9, 8), "x.scale": np.float32(scale), "y.data": draw(3), "y.scale": np.float32(scale)} for scale in scales]
+    values = [each["x.data"].astype(float) * each["x.scale"] for each in inputs]
+    short = sum(each["y.data"].astype(float) * each["y.scale"] for each in inputs)
+    for result in run(tmp_path, SCALED, inputs):
+        assert {name: float(array) for name, array in result.items() if name.endswith(".scale")} == dict.fromkeys(
+            ("sum.scale", "rows.scale", "short.scale", "first.scale"), 8.0
+        )
+        np.testing.assert_array_equal(result["rows.data"].astype(float) * 8, np.concatenate(values))
+        np.testing.assert_array_equal(result["first.data"].astype(float) * 8, values[1])
+        np.testing.assert_allclose(result["sum.data"].astype(float) * 8, sum(values), rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(result["short.data"].astype(float) * 8, short, rtol=1e-6, atol=1e-6)
+
+
 GRADIENTS = """
 program loss [data ranks] (x: f32[4, 6], g: f32[4*data, 6], s: f32[2, 6], a: f32[4, 2*data]) -> (l: f32[]) {
   y = all_reduce(x) {group: data}

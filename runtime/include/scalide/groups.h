@@ -91,6 +91,11 @@ scalide_status scalide_join_threads(scalide_context *context, const char *group,
 /* Releases the caller's handle. The contexts of the ranks keep the group alive. */
 void scalide_thread_group_destroy(scalide_thread_group *group);
 
+/* Sends `bytes` bytes of host memory to all ranks. `receive` has ranks * bytes bytes: from rank 0, from rank 1, ... All ranks call it with
+ * equal `bytes`, and not during a run. Applications gather divided state with it, for a file. Errors: SCALIDE_INVALID_ARGUMENT (the context
+ * is no rank of the group), SCALIDE_TRANSPORT_FAILED, SCALIDE_OUT_OF_MEMORY. */
+scalide_status scalide_all_gather(scalide_context *context, const char *group, const void *send, void *receive, size_t bytes);
+
 /* Returns the number of ranks of a group, or -1 if the context is no rank of it. */
 int32_t scalide_group_ranks(const scalide_context *context, const char *group);
 /* Returns the number of this context in a group, from 0, or -1 if it is no rank of it. */

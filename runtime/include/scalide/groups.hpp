@@ -113,5 +113,82 @@ inline int32_t ranks(const Context &context, const std::string &group) { return 
 /// Returns the number of this context in a group, from 0; -1: the context is no rank of it.
 inline int32_t rank(const Context &context, const std::string &group) { return scalide_group_rank(context.handle(), group.c_str()); }
 
+namespace detail {
+
+/// Returns the rows of the first axis of `whole` for each rank, or -1 if both arrays have one shape. Throws if `part` is neither.
+inline int64_t rows_of_ranks(const std::string &name, const Array &part, const Array &whole, int32_t ranks) {
+    const Shape own = part.shape(), all = whole.shape();
+    if (own == all) return -1;
+    Shape wanted = own;
+    if (!wanted.empty()) wanted[0] *= ranks;
+    if (wanted != all)
+        refuse(name + ": the shape " + text_of(all) + " of the whole array must be the shape of the part, " + text_of(own) +
+               ", or have a first extent that is " + std::to_string(ranks) + " times as large.");
+    return own[0];
+}
+
+inline void gather_bytes(const Context &context, const std::string &group, const void *sent, void *received, size_t bytes) {
+    context.check(scalide_all_gather(context.handle(), group.c_str(), sent, received, bytes));
+}
+
+inline bool has_one_scale(const Context &context, const std::string &group, float scale, int32_t ranks) {
+    std::vector<float> scales(static_cast<size_t>(ranks));
+    gather_bytes(context, group, &scale, scales.data(), sizeof(float));
+    return std::all_of(scales.begin(), scales.end(), [&](float other) { return other == scales[0]; });
+}
+
+inline int32_t joined_ranks(const Context &context, const std::string &group) {
+    const int32_t ranks = scalide_group_ranks(context.handle(), group.c_str());
+    if (ranks < 0) refuse("the context is no rank of group " + group + ". Join it first, for example by join_mpi.");
+    return ranks;
+}
+
+} // namespace detail
+
+/// Joins the parts of a state that is divided between the ranks of a group, so that it can be saved. `whole` is a state of the same program
+/// with larger symbols. An array whose first extent is as many times as large there as there are ranks gets the parts of all ranks, in
+/// their order. Other arrays have one shape and are copied. All ranks call it. Elements keep their bits. But
+/// if the parts of a scaled array have different scales, their values are rounded to a common one.
+inline void gather(const Context &context, const std::string &group, const State &part, State &whole) {
+    const int32_t ranks = detail::joined_ranks(context, group);
+    for (const std::string &name : part.names()) {
+        const Array own = part[name].host();
+        Array all = whole[name].host();
+        scalide_array filled = all.descriptor();
+        if (detail::rows_of_ranks(name, own, all, ranks) < 0) {
+            whole[name].set_bits(own.descriptor());
+            continue;
+        }
+        const scalide_array sent = own.descriptor();
+        if (!sent.scale || detail::has_one_scale(context, group, *sent.scale, ranks)) {
+            if (sent.scale) *filled.scale = *sent.scale;
+            detail::gather_bytes(context, group, sent.data, filled.data, detail::bytes_of(sent));
+        } else {
+            const std::vector<float> values = own.get();
+            std::vector<float> all_values(values.size() * static_cast<size_t>(ranks));
+            detail::gather_bytes(context, group, values.data(), all_values.data(), values.size() * sizeof(float));
+            whole[name].set(all_values);
+            continue;
+        }
+        whole[name].set_bits(filled);
+    }
+}
+
+/// Gives each rank its part of a whole state, for example of one that was loaded. It is the inverse of gather(), for any number of ranks.
+/// It exchanges nothing.
+inline void divide(const Context &context, const std::string &group, const State &whole, State &part) {
+    const int32_t ranks = detail::joined_ranks(context, group), rank = scalide_group_rank(context.handle(), group.c_str());
+    for (const std::string &name : part.names()) {
+        const Array all = whole[name].host(), own = part[name].host();
+        scalide_array taken = all.descriptor();
+        const int64_t rows = detail::rows_of_ranks(name, own, all, ranks);
+        if (rows >= 0) {
+            taken.data = static_cast<char *>(taken.data) + static_cast<size_t>(rank) * detail::bytes_of(own.descriptor());
+            taken.extent[0] = rows;
+        }
+        part[name].set_bits(taken);
+    }
+}
+
 } // namespace scalide::runtime
 #endif

@@ -56,6 +56,34 @@ scalide_status join(scalide_context *context, const char *function, const char *
     return status;
 }
 
+/// What all ranks send.
+struct Sent {
+    const void *send;
+    void *receive;
+    size_t bytes;
+};
+
+/// Transports move multiples of 64 bytes, so the bytes of each rank are padded.
+scalide_status gather_padded(scalide_context *context, const Group &group, const Sent &sent) {
+    const auto ranks = static_cast<size_t>(group.transport.ranks);
+    const size_t padded = (sent.bytes + memory_alignment - 1) / memory_alignment * memory_alignment;
+    auto *memory = static_cast<char *>(allocate(context->allocator, padded * (ranks + 1)));
+    if (!memory) {
+        complain(context, "scalide_all_gather", group.name) << "out of memory: cannot allocate the padded arrays.";
+        return SCALIDE_OUT_OF_MEMORY;
+    }
+    std::memset(memory, 0, padded);
+    std::memcpy(memory, sent.send, sent.bytes);
+    char words[1024] = "";
+    const scalide_transport &transport = group.transport;
+    const int failed = transport.all_gather(transport.self, memory, memory + padded, padded, words, sizeof(words));
+    if (failed) complain(context, "scalide_all_gather", group.name) << words << '.';
+    for (size_t rank = 0; !failed && rank < ranks; ++rank)
+        std::memcpy(static_cast<char *>(sent.receive) + rank * sent.bytes, memory + padded * (rank + 1), sent.bytes);
+    release(context->allocator, memory);
+    return failed ? SCALIDE_TRANSPORT_FAILED : SCALIDE_OK;
+}
+
 const Group *group_of(const scalide_context *context, const char *name) {
     return context && name ? find_group(context->groups, name) : nullptr;
 }
@@ -94,6 +122,18 @@ scalide_status scalide_join_threads(scalide_context *context, const char *group,
     if (entry.status() != SCALIDE_OK) return entry.status();
     return join(context, "scalide_join_threads", group,
                 [=](scalide_transport *transport, Text &failure) { return open_threads(*threads, rank, transport, failure); });
+}
+
+scalide_status scalide_all_gather(scalide_context *context, const char *group, const void *send, void *receive, size_t bytes) {
+    const Entry entry(context, "scalide_all_gather", {{"group", group}, {"send", send || bytes == 0}, {"receive", receive || bytes == 0}});
+    if (entry.status() != SCALIDE_OK) return entry.status();
+    const Group *found = find_group(context->groups, group);
+    if (!found) {
+        complain(context, "scalide_all_gather", group) << "this context is no rank of the group. Join it first, for example by "
+                                                          "scalide_join_mpi.";
+        return SCALIDE_INVALID_ARGUMENT;
+    }
+    return bytes == 0 ? SCALIDE_OK : gather_padded(context, *found, {send, receive, bytes});
 }
 
 int32_t scalide_group_ranks(const scalide_context *context, const char *group) {
