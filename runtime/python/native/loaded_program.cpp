@@ -13,14 +13,32 @@ namespace {
 // The number of bindings to keep. Each has an arena. A training has few shapes: the batch, the last partial batch and the evaluation batch.
 constexpr size_t kept_bindings = 16;
 
-std::shared_ptr<SharedContext> shared_context(int threads, int32_t device) {
-    static std::mutex mutex;
-    static std::map<std::pair<int, int32_t>, std::weak_ptr<SharedContext>> contexts;
-    const std::lock_guard lock(mutex);
-    std::weak_ptr<SharedContext> &known = contexts[{threads, device}];
+/// All contexts of the process, and the groups that each of them joins.
+struct Contexts {
+    std::mutex mutex;
+    std::map<std::pair<int, int32_t>, std::weak_ptr<SharedContext>> known; ///< by threads and device
+    std::map<std::string, Join> groups;                                    ///< by name
+    std::shared_ptr<SharedContext> asked;                                  ///< lives as long as the process, so that its ranks do not leave
+} contexts;
+
+void join(const SharedContext &context, const std::string &group, Join join) {
+    if (join(context.handle, group.c_str()) != SCALIDE_OK) throw Failure(SCALIDE_INVALID_ARGUMENT, scalide_message(context.handle));
+}
+
+/// Needs the mutex.
+std::shared_ptr<SharedContext> find_context(int threads, int32_t device) {
+    std::weak_ptr<SharedContext> &known = contexts.known[{threads, device}];
     std::shared_ptr<SharedContext> context = known.lock();
-    if (!context || context->process != getpid()) known = context = std::make_shared<SharedContext>(threads, device);
+    if (context && context->process == getpid()) return context;
+    context = std::make_shared<SharedContext>(threads, device);
+    for (const auto &[group, how] : contexts.groups) join(*context, group, how);
+    known = context;
     return context;
+}
+
+std::shared_ptr<SharedContext> shared_context(int threads, int32_t device) {
+    const std::lock_guard lock(contexts.mutex);
+    return find_context(threads, device);
 }
 
 /// Marks a context during a run.
@@ -42,6 +60,24 @@ private:
 };
 
 } // namespace
+
+Rank join_group(const std::string &group, Join how) {
+    const std::lock_guard lock(contexts.mutex);
+    contexts.asked = find_context(0, SCALIDE_CPU);
+    if (contexts.groups.emplace(group, how).second) {
+        try {
+            for (const auto &[key, known] : contexts.known)
+                if (const std::shared_ptr<SharedContext> context = known.lock(); context && context->process == getpid()) {
+                    const auto user = context->lock();
+                    join(*context, group, how);
+                }
+        } catch (...) {
+            contexts.groups.erase(group);
+            throw;
+        }
+    }
+    return {scalide_group_rank(contexts.asked->handle, group.c_str()), scalide_group_ranks(contexts.asked->handle, group.c_str())};
+}
 
 size_t data_bytes(const scalide_array &array) {
     size_t bytes = scalide_dtype_size(array.dtype);

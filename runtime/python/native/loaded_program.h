@@ -1,4 +1,5 @@
 #pragma once
+#include "scalide/groups.h"
 #include "scalide/plan.h"
 #include <functional>
 #include <list>
@@ -43,6 +44,15 @@ struct SharedContext {
 private:
     std::recursive_mutex mutex_;
 };
+
+/// scalide_join_mpi or scalide_join_alone, as a function of a context and a group.
+using Join = scalide_status (*)(scalide_context *context, const char *group);
+/// The number of a rank, and the number of ranks.
+struct Rank {
+    int32_t rank, ranks;
+};
+/// All contexts of this process, also later ones, join the group, once. Throws Failure.
+Rank join_group(const std::string &group, Join how);
 
 /// Returns true if a run writes the argument: an output, inout or state.
 inline bool is_written(const scalide_argument_info &info) { return info.role != SCALIDE_INPUT && info.role != SCALIDE_CONSTANT; }

@@ -333,6 +333,14 @@ NB_MODULE(_runtime, module) {
         .def("run_in_place", run_in_place, "leaves"_a, "constants"_a.none() = nb::none());
     define_metrics(module);
     module.def(
+        "join",
+        [](const std::string &group, bool mpi) {
+            const Join over_mpi = [](scalide_context *context, const char *name) { return scalide_join_mpi(context, name, nullptr); };
+            const Rank joined = join_group(group, mpi ? over_mpi : scalide_join_alone);
+            return std::pair(joined.rank, joined.ranks);
+        },
+        "group"_a, "mpi"_a, nb::call_guard<nb::gil_scoped_release>());
+    module.def(
         "register_for_xla",
         [](const ProgramHandle &program, const std::shared_ptr<Constants> &constants, int64_t key) {
             register_for_xla(program, constants, key);

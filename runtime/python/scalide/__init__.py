@@ -24,6 +24,7 @@ scaled_array.md  scalide.ScaledArray: low-precision data with one scale
 saving.md        scalide.save, scalide.load: pytrees of arrays in safetensors files
 checkpoints.md   scalide.Checkpoints: the checkpoints of a training run
 metrics.md       scalide.Metrics: write the metrics of a run to JSON lines and to TensorBoard
+ranks.md         scalide.join_mpi, scalide.join_alone: libraries in several processes
 call.md          scalide.jax.call, scalide.jax.vjp: use a library in jitted functions
 parallel.md      scalide.jax.parallel: functions with collectives, on several devices
 amp.md           scalide.jax.amp: evaluate a JAX function in mixed precision
@@ -37,6 +38,7 @@ from .checkpoints import Checkpoints
 from .library import Argument, Library, empty
 from .metrics import Metrics
 from .program import Program
+from .ranks import Rank, join_alone, join_mpi
 from .reports import Check, Decision, MatmulDecision, NonFinite, Rounding, State
 from .run_tool import BuildError, tool_path
 from .saving import load, save
@@ -45,4 +47,4 @@ from . import flax_state
 
 flax_state.register()
 
-__all__ = ["Argument", "BuildError", "Check", "Checkpoints", "Decision", "Library", "MatmulDecision", "Metrics", "NonFinite", "Program", "Rounding", "ScaledArray", "State", "__version__", "build", "empty", "load", "save", "tool_path"]
+__all__ = ["Argument", "BuildError", "Check", "Checkpoints", "Decision", "Library", "MatmulDecision", "Metrics", "NonFinite", "Program", "Rank", "Rounding", "ScaledArray", "State", "__version__", "build", "empty", "join_alone", "join_mpi", "load", "save", "tool_path"]

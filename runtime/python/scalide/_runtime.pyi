@@ -27,6 +27,9 @@ def read_msgpack(path: str, separator: str) -> list[tuple[str, Any]]:
     """Returns pairs (name, value). An array is (dtype of NumPy, shape, bytes, whether it is a NumPy scalar)."""
 def write_msgpack(path: str, rows: list[tuple[str, Any]], separator: str, chunk_bytes: int = 0) -> None: ...
 
+def join(group: str, mpi: bool) -> tuple[int, int]:
+    """Returns the number of this rank and the number of ranks."""
+
 class Constants:
     """What a program computed once from its constants."""
     bytes: int
