@@ -1,4 +1,5 @@
-// The training step of examples/char_lm, with all_reduce of its gradients and its loss. With ranks=false it is the same step for one process.
+// The training step of examples/char_lm, with all_reduce of its gradients and its loss. With ranks=false it is the same step for one
+// process.
 #include "../../../examples/char_lm/char_lm.cpp"
 
 class CharLmRanks : public Generator<CharLmRanks> {

@@ -26,9 +26,7 @@ public:
     }
 
     /// The table refers to this object, which must live as long as the context.
-    scalide_transport table() {
-        return {sizeof(scalide_transport), inner_.ranks, inner_.rank, this, all_gather, all_to_all, abort, close};
-    }
+    scalide_transport table() { return {sizeof(scalide_transport), inner_.ranks, inner_.rank, this, all_gather, all_to_all, abort, close}; }
 
 private:
     static CountedTransport &of(void *self) { return *static_cast<CountedTransport *>(self); }

@@ -1,7 +1,7 @@
-// run_ranks HOW RANKS LIBRARY.so NAME ROUNDS RUNS [RIVAL_ELEMENTS]: runs a generated program on ranks and prints one JSON line of rank 0: the
-// milliseconds of a run in each round of RUNS runs, the messages of one run, and the kernels. HOW is threads, mpi (RANKS processes that mpirun has
-// started), alone (a group with one rank) or none (a program without groups). With RIVAL_ELEMENTS, rounds of MPI_Allreduce of so many f32
-// elements alternate with the rounds of the program.
+// run_ranks HOW RANKS LIBRARY.so NAME ROUNDS RUNS [RIVAL_ELEMENTS]: runs a generated program on ranks and prints one JSON line of rank 0:
+// the milliseconds of a run in each round of RUNS runs, the messages of one run, and the kernels. HOW is threads, mpi (RANKS processes that
+// mpirun has started), alone (a group with one rank) or none (a program without groups). With RIVAL_ELEMENTS, rounds of MPI_Allreduce of so
+// many f32 elements alternate with the rounds of the program.
 #include "../bound_program.h"
 #include "counted_transport.h"
 #include "groups/group.h"
@@ -32,12 +32,13 @@ public:
     void run() {
         const int count = static_cast<int>(send_.size());
         if (is_open_mpi_) {
-            reinterpret_cast<int (*)(const void *, void *, int, void *, void *, void *)>(function_)(send_.data(), receive_.data(), count, type_,
-                                                                                                  sum_, world_);
+            reinterpret_cast<int (*)(const void *, void *, int, void *, void *, void *)>(function_)(send_.data(), receive_.data(), count,
+                                                                                                    type_, sum_, world_);
             return;
         }
         constexpr int world = 0x44000000, f32 = 0x4c00040a, sum = 0x58000003; // MPICH's binary interface
-        reinterpret_cast<int (*)(const void *, void *, int, int, int, int)>(function_)(send_.data(), receive_.data(), count, f32, sum, world);
+        reinterpret_cast<int (*)(const void *, void *, int, int, int, int)>(function_)(send_.data(), receive_.data(), count, f32, sum,
+                                                                                       world);
         if (receive_[0] != static_cast<float>(static_cast<int>(receive_[0]))) fail("MPI_Allreduce has computed nothing");
     }
 
@@ -155,7 +156,12 @@ void measure(const Options &options, int number, scalide_thread_group *threads) 
 
 int main(int argc, char **argv) {
     if (argc < 7) fail("usage: run_ranks HOW RANKS LIBRARY.so NAME ROUNDS RUNS [RIVAL_ELEMENTS]");
-    const Options options = {argv[1], std::atoi(argv[2]), argv[3], argv[4], std::atoi(argv[5]), std::atoi(argv[6]),
+    const Options options = {argv[1],
+                             std::atoi(argv[2]),
+                             argv[3],
+                             argv[4],
+                             std::atoi(argv[5]),
+                             std::atoi(argv[6]),
                              argc > 7 ? std::strtoull(argv[7], nullptr, 10) : 0};
     if (options.how != "threads") {
         measure(options, 0, nullptr);
