@@ -47,20 +47,23 @@ def counted(builder, policy, layers, ranks):
 
 
 def validate(builder):
-    """Compares formulas with counted bytes. Returns the number and the bytes of small messages by policy, for MODEL."""
+    """Compares formulas with counted bytes. Returns by policy, for MODEL: the number and the bytes of small messages, and the bytes of amaxes in the
+    collect of the gradients."""
     rows, small = [], {}
     for policy, wire in POLICIES.items():
-        by_layers = {}
+        numbers = {}
         for layers in (1, 2, 3):
             for ranks in (2, 4) if layers == 2 else (2,):
-                exchange, collect, by_layers[layers] = counted(builder, policy, layers, ranks)
+                exchange, collect, others = counted(builder, policy, layers, ranks)
                 expected = of_step(char_lm_sizes(layers, 128, 32), ranks, wire)
+                assert exchange == expected[0], (policy, layers, ranks)
+                numbers[layers] = len(others), sum(others), collect - expected[1]
                 row = [NAMES[policy], layers, ranks, *(f"{size:,}" for size in (exchange, expected[0], collect, expected[1]))]
-                rows.append(row + [len(by_layers[layers]), f"{sum(by_layers[layers]):,}"])
-        numbers = [(len(by_layers[layers]), sum(by_layers[layers])) for layers in (1, 2, 3)]
-        assert all(2 * numbers[1][i] == numbers[0][i] + numbers[2][i] for i in (0, 1)), numbers
-        small[policy] = tuple(numbers[0][i] + (MODEL["layers"] - 1) * (numbers[1][i] - numbers[0][i]) for i in (0, 1))
-    columns = ["policy", "layers", "ranks", "exchange, counted", "predicted", "collect, counted", "predicted", "small messages", "their bytes"]
+                rows.append(row + [f"{size:,}" for size in numbers[layers]])
+        assert all(2 * two == one + three for one, two, three in zip(*numbers.values())), numbers
+        small[policy] = tuple(one + (MODEL["layers"] - 1) * (two - one) for one, two, _ in zip(*numbers.values()))
+    columns = ["policy", "layers", "ranks", "exchange, counted", "predicted", "collect, counted", "predicted", "small messages", "their bytes",
+               "amaxes in the collect, bytes"]  # fmt: skip
     print_table("Bytes to each rank in a step of a small model (width 128), counted and predicted.", columns, rows)
     return small
 
@@ -90,10 +93,11 @@ def simulate(simulator, small, all_ranks):
     print(f"\n{sum(sizes):,} parameters, {flops:.3g} FLOP a step and a rank: " + ", ".join(f"{name}: {flops / speed:.4g} s" for name, speed in MACHINES.items()))
     rows = []
     for policy, wire in POLICIES.items():
-        count, bytes_of_all = small[policy]
+        count, bytes_of_all, amaxes = small[policy]
         each = padded(bytes_of_all // count) if count else 64
         for ranks in all_ranks:
             exchange, collect = of_step(sizes, ranks, wire)
+            collect += amaxes
             messages = formula(ranks, exchange, collect, count, each)
             row = [NAMES[policy], ranks, f"{(ranks - 1) * (exchange + collect) / 1e6:.1f}", count, f"{1e3 * messages:.2f}"]
             alone = simulator.seconds(ranks, exchange, collect, count, each, 0)
