@@ -22,7 +22,7 @@ from messages import Builder, HERE, char_lm_sizes, of_step, padded, print_table
 BANDWIDTH, LATENCY = 12.5e9, 2e-6  # bytes a second, seconds
 MODEL = {"layers": 14, "width": 768, "length": 1024}
 TOKENS = 16 * 1024
-# FLOP/s that a rank sustains. CPU: a server with some 64 cores and BF16 instructions. GPU: about 40 % of the bf16 matmul on an H100 in docs/numbers.md.
+# FLOP/s that a rank sustains. CPU: a server with some 64 cores and BF16 instructions. GPU: 36 % of the speed of the bf16 matmul on an H100 in docs/numbers.md.
 MACHINES = {"CPU, 2 TFLOP/s": 2e12, "GPU, 300 TFLOP/s": 300e12}
 # Policy: how it sends gradients.
 POLICIES = {"f32": "f32", "bf16_wire": "bf16", "f8_wire": "f8", "f8_delayed_wire": "f8"}
