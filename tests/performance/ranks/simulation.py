@@ -119,7 +119,7 @@ def main():
     missing = [program for program in ("smpicc", "smpirun") if shutil.which(program) is None]
     small = validate(Builder(arguments.build))
     if missing:
-        print(f"skipped: no simulation, because {' and '.join(missing)} is missing. Install the Debian package libsimgrid-dev.", file=sys.stderr)
+        print(f"skipped: no simulation without {' and '.join(missing)}. Install the Debian package libsimgrid-dev.", file=sys.stderr)
         return
     all_ranks = [int(ranks) for ranks in arguments.ranks.split(",")]
     with tempfile.TemporaryDirectory() as folder:
