@@ -1,10 +1,11 @@
 """Programs with groups of ranks: each collective, its gradient and its scales against NumPy, in threads and under MPI, with the same bits on all ranks."""
-import os
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
+import scalide
 from conftest import TOOL
 from scalide.arrays import read_safetensors, write_safetensors
 
@@ -253,6 +254,41 @@ def test_mpi_has_the_bits_of_threads(tmp_path, monkeypatch, mpi):
     assert [{name: array.tobytes() for name, array in state.items()} for state in threads] == [
         {name: array.tobytes() for name, array in state.items()} for state in processes
     ]
+
+
+JOINED = """
+import sys, numpy as np, scalide
+first = scalide.Library("{library}", threads=1)
+place = scalide.join_mpi("data")
+assert scalide.join_mpi("data") == place
+for library in (first, scalide.Library("{library}", threads=2)):
+    total = library(np.arange(100, dtype=np.float32) * (place.rank + 1))
+    assert (total == np.arange(100) * 6).all(), total
+print(place.rank, place.ranks)
+"""
+
+
+def test_python_joins_over_mpi(tmp_path, libraries, monkeypatch):
+    known = [words for words in LAUNCHERS.values() if shutil.which(words[0])]
+    if not known:
+        pytest.skip("neither mpirun.openmpi nor mpirun.mpich is installed")
+    for word in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
+        monkeypatch.setenv(word, "1")
+    library = libraries("program total [data ranks] (x: f32[100]) -> (y: f32[100]) {\n  y = all_reduce(x) {group: data}\n}\n")
+    for launcher in known:
+        command = [*launcher, "3", sys.executable, "-c", JOINED.format(library=library)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        assert sorted(done.stdout.split("\n")) == ["", "0 3", "1 3", "2 3"], done.stdout
+
+
+def test_python_joins_alone(libraries):
+    text = "program shared [lone ranks] (x: f32[3]) -> (y: f32[3]) {\n  y = all_reduce(x) {group: lone}\n}\n"
+    library = scalide.Library(libraries(text))
+    with pytest.raises(ValueError, match="is no rank of it"):
+        library(np.ones(3, np.float32))
+    assert scalide.join_alone("lone") == scalide.Rank(0, 1)
+    assert (library(np.ones(3, np.float32)) == 1).all()
 
 
 def error_of(folder, text, inputs, *options):
