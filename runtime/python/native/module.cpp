@@ -289,6 +289,12 @@ void define_metrics(nb::module_ &module) {
         .def_prop_ro("dropped", &Metrics::dropped);
 }
 
+std::pair<int32_t, int32_t> join_by(const std::string &group, bool mpi) {
+    const Join over_mpi = [](scalide_context *context, const char *name) { return scalide_join_mpi(context, name, nullptr); };
+    const Rank joined = join_group(group, mpi ? over_mpi : scalide_join_alone);
+    return {joined.rank, joined.ranks};
+}
+
 PyObject *exception_of(scalide_status status) {
     switch (status) {
     case SCALIDE_INVALID_ARGUMENT: return PyExc_ValueError;
@@ -313,6 +319,7 @@ NB_MODULE(_runtime, module) {
     module.attr("version") = SCALIDE_VERSION;
     module.attr("part_suffixes") = part_suffixes();
     module.def("set_dtypes", set_dtypes);
+    module.def("join", join_by, "group"_a, "mpi"_a, nb::call_guard<nb::gil_scoped_release>());
     module.attr("xla_handler") = xla_handler();
     add_checkpoints(module);
     nb::class_<Constants>(module, "Constants").def_prop_ro("bytes", [](const Constants &constants) {
@@ -332,14 +339,6 @@ NB_MODULE(_runtime, module) {
         .def("first_non_finite", first_non_finite, "leaves"_a, "constants"_a.none() = nb::none())
         .def("run_in_place", run_in_place, "leaves"_a, "constants"_a.none() = nb::none());
     define_metrics(module);
-    module.def(
-        "join",
-        [](const std::string &group, bool mpi) {
-            const Join over_mpi = [](scalide_context *context, const char *name) { return scalide_join_mpi(context, name, nullptr); };
-            const Rank joined = join_group(group, mpi ? over_mpi : scalide_join_alone);
-            return std::pair(joined.rank, joined.ranks);
-        },
-        "group"_a, "mpi"_a, nb::call_guard<nb::gil_scoped_release>());
     module.def(
         "register_for_xla",
         [](const ProgramHandle &program, const std::shared_ptr<Constants> &constants, int64_t key) {

@@ -7,7 +7,7 @@ from . import _runtime
 
 
 class Rank(NamedTuple):
-    """The place of this process in a group."""
+    """This process as a member of a group."""
 
     rank: int  #: the number of this process, from 0
     ranks: int  #: the number of processes
