@@ -81,7 +81,10 @@ TEST(small_steps, have_kernels_of_class_small) {
         std::mt19937 random(seed);
         CompileOptions options;
         options.unroll = Unroll::none;
-        const Program fused = compile(draw_steps(random), rules(), options);
+        const Program drawn = draw_steps(random);
+        SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + to_string(drawn));
+        Program fused;
+        EXPECT_NO_THROW(fused = compile(drawn, rules(), options));
         count += std::ranges::any_of(fused.programs, [](const Program &kernel) { return kernel.attributes.at("kind").word == "small"; });
     }
     EXPECT_GE(count, 10);

@@ -102,10 +102,7 @@ Remake collective_remake(const Program &program, const Node &node) {
     if (node.op == "all_reduce_max_over") return reduce_over_groups;
     if (!is_grouped(node)) return {};
     if (group_of(node).is_static()) {
-        if (node.op == "axis_index")
-            return [](Builder &builder, const Node &index) {
-                return std::vector{builder.constant(0, *parse_dtype(index.attributes.at("dtype").word))};
-            };
+        if (node.op == "axis_index") return [](Builder &builder, const Node &) { return std::vector{builder.constant(0, Dtype::i32)}; };
         if (!is_collective(node.op)) return {};
         const Extents shape = program.type(node.results[0]).shape;
         return [shape](Builder &builder, const Node &alone) {
@@ -117,9 +114,7 @@ Remake collective_remake(const Program &program, const Node &node) {
     if (node.op == "axis_index") {
         const Symbol *rank = find_symbol(program, SymbolSource::rank, group);
         internal_check(rank != nullptr, "expand: the rank of " + group);
-        return [name = rank->name](Builder &builder, const Node &index) {
-            return std::vector{builder.size(Extent::symbol(name), *parse_dtype(index.attributes.at("dtype").word))};
-        };
+        return [name = rank->name](Builder &builder, const Node &) { return std::vector{builder.size(Extent::symbol(name), Dtype::i32)}; };
     }
     const int64_t count = divided_elements(program, node);
     if (count == 0) return {};

@@ -42,6 +42,7 @@ private:
     std::vector<ValueId> append(Node node, const std::vector<Value> &results);
     std::optional<ValueId> simpler(const Node &node, const Type &type);
     std::optional<ValueId> fold(const Node &node, const Type &type);
+    bool is_moved_rounding(ValueId value);
     std::optional<ValueId> hoist(const Node &node, const Type &type);
     std::optional<ValueId> rewrite(const Node &node, const Type &type);
 
@@ -122,11 +123,18 @@ std::optional<ValueId> Simplifier::fold(const Node &node, const Type &type) {
     std::vector<double> operands;
     for (const ValueId operand : node.operands) {
         const auto number = facts_.splat(operand);
-        if (!number) return {};
+        if (!number || (is_narrow(type.dtype) && is_moved_rounding(operand))) return {};
         operands.push_back(*number);
     }
     const auto value = fold_constants(facts_.program(), node, type, operands);
     return value ? std::optional(splat(*value, type)) : std::nullopt;
+}
+
+/// True for the result of a conversion to low precision, also if it was moved. Kernels make no constants of such dtypes.
+bool Simplifier::is_moved_rounding(ValueId value) {
+    const Node *node = facts_.producer(value);
+    while (node != nullptr && moves_one_array(*node)) node = facts_.producer(node->operands[0]);
+    return node != nullptr && narrows(*node, facts_.program().type(node->results[0]));
 }
 
 /// Computes elementwise operators on broadcast scalars once, in rank 0.
