@@ -24,8 +24,7 @@ struct Dimension {
 };
 
 /// A group of ranks, which exchange arrays: `const RankGroup data("data");` in generate(). The number of its ranks is the symbol of this
-/// name, so
-/// `{64 * data.extent, 10}` is a shape. The application joins the group when it runs the program (scalide/groups.h).
+/// name, so `{64 * data.extent, 10}` is a shape. The application joins the group when it runs the program (scalide/groups.h).
 struct RankGroup {
     /// Declares the group. Throws UserError outside of generate(), and in the body of a loop or in a branch.
     explicit RankGroup(const std::string &name, const std::source_location &where = std::source_location::current());

@@ -1,6 +1,5 @@
 // The interpreter computes what rank 0 gets if all ranks have the same arrays.
 #include "interpret/operation.h"
-#include <algorithm>
 
 namespace scalide {
 

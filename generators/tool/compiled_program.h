@@ -10,7 +10,7 @@ namespace scalide {
 struct CompiledProgram {
     /// `build` has policy, cache and target; `home` is the option --home.
     CompiledProgram(const Program &program, const Rulebook &rulebook, BuildOptions build, const std::string &home,
-                    const Join &join = join_alone);
+                    const Join &join = scalide_join_alone);
     /// Loads the library once more, for another rank.
     LoadedProgram load(const Join &join) const;
 

@@ -6,8 +6,6 @@
 
 namespace scalide {
 
-scalide_status join_alone(scalide_context *context, const char *group) { return scalide_join_alone(context, group); }
-
 scalide_status join_mpi(scalide_context *context, const char *group) { return scalide_join_mpi(context, group, nullptr); }
 
 RankThreads::RankThreads(int ranks) : ranks_(ranks) {}

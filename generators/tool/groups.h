@@ -11,8 +11,6 @@ namespace scalide {
 /// Makes a context a rank of a group. Returns the status of the runtime, whose message says what failed.
 using Join = std::function<scalide_status(scalide_context *context, const char *group)>;
 
-/// Each group has one rank.
-scalide_status join_alone(scalide_context *context, const char *group);
 /// The ranks are the processes that MPI started.
 scalide_status join_mpi(scalide_context *context, const char *group);
 

@@ -28,7 +28,7 @@ struct StepCost {
 class LoadedProgram {
 public:
     /// `name` is the name of the library. The context joins each group of the program.
-    LoadedProgram(const std::filesystem::path &library, const std::string &name, const Join &join = join_alone);
+    LoadedProgram(const std::filesystem::path &library, const std::string &name, const Join &join = scalide_join_alone);
     /// Returns the number of this rank in the first group of the program; 0 without groups.
     int rank() const;
 

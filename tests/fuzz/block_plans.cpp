@@ -1,4 +1,5 @@
 // Plans whose blocks are wrong: bind refuses them, or their steps get memory that is there, in every step of a loop.
+#include "fuzz/change_buffer.h"
 #include "fuzz/context.h"
 #include "fuzz/target.h"
 #include "runtime/block_plan.h"
@@ -95,7 +96,7 @@ public:
             if (!block.carries.empty()) change_carry(block.carries[choices_.below(block.carries.size())]);
             break;
         case 4: change_lists(block); break;
-        default: change_buffer(nest_.buffers[choices_.below(nest_.buffers.size())]);
+        default: change_buffer(nest_.buffers[choices_.below(nest_.buffers.size())], choices_);
         }
     }
 
@@ -131,15 +132,6 @@ private:
         case 3: block.carries.push_back({some_buffer(), some_buffer(), some_buffer()}); break;
         case 4: block.rows.clear(); break;
         default: block.carries.clear();
-        }
-    }
-    void change_buffer(scalide_buffer &buffer) {
-        int32_t *const fields[] = {&buffer.dtype, &buffer.storage, &buffer.index, &buffer.first_step, &buffer.last_step};
-        const size_t field = choices_.below(std::size(fields) + 1);
-        if (field < std::size(fields)) {
-            *fields[field] = number();
-        } else if (buffer.rank > 0) {
-            --buffer.rank;
         }
     }
 

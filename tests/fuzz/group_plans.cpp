@@ -1,4 +1,5 @@
 // Plans whose collectives or symbols are wrong: bind refuses them, or ranks exchange memory that is there.
+#include "fuzz/change_buffer.h"
 #include "fuzz/context.h"
 #include "fuzz/target.h"
 #include "runtime/block_plan.h"
@@ -74,7 +75,7 @@ public:
     void change() {
         switch (choices_.below(4)) {
         case 0: change_symbol(net_.symbols[choices_.below(net_.symbols.size())]); break;
-        case 1: change_buffer(net_.buffers[choices_.below(net_.buffers.size())]); break;
+        case 1: change_buffer(net_.buffers[choices_.below(net_.buffers.size())], choices_); break;
         case 2: change_moved(); break;
         default: change_collective(net_.collectives[choices_.below(net_.collectives.size())]);
         }
@@ -91,15 +92,6 @@ private:
         case 2: symbol.divided = choices_.coin() ? nullptr : net_.symbol_extent(static_cast<int32_t>(choices_.below(7))); break;
         case 3: symbol.maximum = choices_.number(); break;
         default: symbol.multiple = choices_.number();
-        }
-    }
-    void change_buffer(scalide_buffer &buffer) {
-        int32_t *const fields[] = {&buffer.dtype, &buffer.storage, &buffer.index, &buffer.first_step, &buffer.last_step};
-        const size_t field = choices_.below(std::size(fields) + 1);
-        if (field < std::size(fields)) {
-            *fields[field] = number();
-        } else if (buffer.rank > 0) {
-            --buffer.rank;
         }
     }
     void change_moved() {

@@ -117,11 +117,7 @@ TEST(runtime, ends_the_runs_of_the_other_ranks_after_an_interrupt) {
 }
 
 TEST(runtime, ends_the_runs_of_other_groups_when_ranks_differ) {
-    const ThreadGroups rows[] = {ThreadGroups(2), ThreadGroups(2)}, columns[] = {ThreadGroups(2), ThreadGroups(2)};
-    run_ranks(4, [&](Rank &rank) {
-        const int32_t row = rank.number / 2, column = rank.number % 2;
-        ASSERT_EQ(scalide_join_threads(rank.context.handle, "rows", rows[column].handle, row), SCALIDE_OK) << rank.message();
-        ASSERT_EQ(scalide_join_threads(rank.context.handle, "columns", columns[row].handle, column), SCALIDE_OK) << rank.message();
+    run_grid([](Rank &rank, int32_t, int32_t column) {
         const GridProgram net;
         scalide_program program = *net.program;
         program.hash = rank.number == 3 ? "7" : "0";

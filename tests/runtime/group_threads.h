@@ -50,6 +50,19 @@ void run_ranks(int32_t ranks, Body body, double limit_seconds = 60) {
     for (std::thread &thread : threads) thread.join();
 }
 
+/// Calls body(rank, row, column) on a thread for each rank of a grid of 2 x 2: ranks 0 and 1 are the first row. Each rank has joined the
+/// group `rows`, in which the rows of its column meet, and `columns`.
+template<typename Body>
+void run_grid(Body body) {
+    const ThreadGroups rows[] = {ThreadGroups(2), ThreadGroups(2)}, columns[] = {ThreadGroups(2), ThreadGroups(2)};
+    run_ranks(4, [&](Rank &rank) {
+        const int32_t row = rank.number / 2, column = rank.number % 2;
+        ASSERT_EQ(scalide_join_threads(rank.context.handle, "rows", rows[column].handle, row), SCALIDE_OK) << rank.message();
+        ASSERT_EQ(scalide_join_threads(rank.context.handle, "columns", columns[row].handle, column), SCALIDE_OK) << rank.message();
+        body(rank, row, column);
+    });
+}
+
 /// An engine of the application, with one rank of two. Both ranks have the same data.
 struct Echo {
     int32_t calls = 0, aborts = 0, closes = 0;

@@ -181,11 +181,7 @@ TEST(runtime, exchanges_rows_and_carried_arrays_of_a_loop) {
 }
 
 TEST(runtime, exchanges_over_the_two_groups_of_a_grid) {
-    const ThreadGroups rows[] = {ThreadGroups(2), ThreadGroups(2)}, columns[] = {ThreadGroups(2), ThreadGroups(2)};
-    run_ranks(4, [&](Rank &rank) {
-        const int32_t row = rank.number / 2, column = rank.number % 2;
-        ASSERT_EQ(scalide_join_threads(rank.context.handle, "rows", rows[column].handle, row), SCALIDE_OK) << rank.message();
-        ASSERT_EQ(scalide_join_threads(rank.context.handle, "columns", columns[row].handle, column), SCALIDE_OK) << rank.message();
+    run_grid([](Rank &rank, int32_t row, int32_t column) {
         const GridProgram net;
         Elements<float> x(SCALIDE_F32, {33}, static_cast<float>(1 << rank.number)), y(SCALIDE_F32, {33}, -1);
         Bound bound;

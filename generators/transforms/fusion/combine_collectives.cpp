@@ -1,6 +1,7 @@
 #include "transforms/fusion/combine_collectives.h"
 #include "expr/base_operators.h"
 #include "ir/regions.h"
+#include "transforms/fusion/split_regions.h"
 #include <algorithm>
 #include <climits>
 #include <map>
@@ -10,8 +11,6 @@
 namespace scalide {
 
 namespace {
-
-bool is_barrier(const Node &node) { return is_collective(node.op) || !node.regions.empty(); }
 
 /// Returns for each node the largest number of barriers on a path to it, without itself. `least`: a node has at least this number.
 std::vector<int> depths_of(const Program &program, std::vector<int> least) {
@@ -27,12 +26,8 @@ std::vector<int> depths_of(const Program &program, std::vector<int> least) {
     return least;
 }
 
-/// What must be equal so that collectives are one.
-struct Kind {
-    int depth;
-    std::string op, group;
-    auto operator<=>(const Kind &) const = default;
-};
+/// What must be equal so that collectives are one: operator and group.
+using Kind = std::pair<std::string, std::string>;
 
 /// Appends operands and results. The combined node has no attributes but the group, because the types of its results say the rest.
 void join(Node &into, const Node &other) {
@@ -41,7 +36,7 @@ void join(Node &into, const Node &other) {
     into.attributes = {{"group", other.attributes.at("group")}};
 }
 
-Kind kind_of(const Node &node, int depth) { return {depth, node.op, to_string(node.attributes.at("group").integer)}; }
+Kind kind_of(const Node &node) { return {node.op, to_string(node.attributes.at("group").integer)}; }
 
 /// Delays each collective to the last collective of its kind that runs before its results are needed, as the mean loss runs with the
 /// gradients. Returns the depths of the nodes.
@@ -50,14 +45,14 @@ std::vector<int> late_depths(const Program &program) {
     std::map<Kind, std::set<int>> known; // the depths of each kind
     const auto is_movable = [&](size_t i) { return is_collective(program.nodes[i].op); };
     for (size_t i = 0; i < depths.size(); i++)
-        if (is_movable(i)) known[kind_of(program.nodes[i], 0)].insert(depths[i]);
+        if (is_movable(i)) known[kind_of(program.nodes[i])].insert(depths[i]);
     std::vector<int> latest(program.values.size(), INT_MAX); // by value: the largest depth of a node that makes it
     for (size_t i = depths.size(); i-- > 0;) {
         const Node &node = program.nodes[i];
         int limit = INT_MAX;
         for (const ValueId result : node.results) limit = std::min(limit, latest[static_cast<size_t>(result)]);
         if (is_barrier(node) && limit != INT_MAX) limit--;
-        if (is_movable(i)) depths[i] = *std::prev(known.at(kind_of(node, 0)).upper_bound(limit));
+        if (is_movable(i)) depths[i] = *std::prev(known.at(kind_of(node)).upper_bound(limit));
         if (is_barrier(node)) limit = depths[i];
         for (const ValueId operand : node.operands) {
             int &last = latest[static_cast<size_t>(operand)];
@@ -78,12 +73,12 @@ Program combine_collectives(const Program &program) {
     std::iota(order.begin(), order.end(), size_t(0));
     // Barriers run after everything that needs no more of them, so that few values wait in memory.
     std::ranges::stable_sort(order, {}, [&](size_t i) { return std::pair(depths[i], is_barrier(program.nodes[i])); });
-    std::map<Kind, size_t> first;
+    std::map<std::pair<int, Kind>, size_t> first; // the combined node of each depth and kind
     std::vector<Node> nodes;
     for (const size_t i : order) {
         const Node &node = combined.nodes[i];
         if (is_collective(node.op)) {
-            const auto [found, is_new] = first.try_emplace(kind_of(node, depths[i]), nodes.size());
+            const auto [found, is_new] = first.try_emplace({depths[i], kind_of(node)}, nodes.size());
             if (!is_new) {
                 join(nodes[found->second], node);
                 continue;

@@ -17,9 +17,6 @@ bool is_repeated(const Node &node) {
     return op != nullptr && (op->shape == Shape::source || moves_one_array(node));
 }
 
-/// True for a node that runs between the kernels of a program: a loop, a branch, or a collective.
-bool is_barrier(const Node &node) { return !node.regions.empty() || is_collective(node.op); }
-
 bool has_barriers(const Program &program) { return std::ranges::any_of(program.nodes, is_barrier); }
 
 /// Decides for the nodes of a program in which part they run. Node number k with regions runs after part k and before part k + 1.
@@ -376,6 +373,8 @@ bool loop_overwrites(const Program &body, const Node &node, size_t carry, ValueI
 }
 
 } // namespace
+
+bool is_barrier(const Node &node) { return !node.regions.empty() || is_collective(node.op); }
 
 bool is_updated_in_place(const Program &body, const Result &result) {
     const ValueId argument = body.arguments[static_cast<size_t>(result.argument)].value;

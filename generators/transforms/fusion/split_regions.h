@@ -4,6 +4,9 @@
 
 namespace scalide {
 
+/// True for a node that runs between the kernels of a program: a loop, a branch, or a collective.
+bool is_barrier(const Node &node);
+
 /// Splits each program that owns regions, and each region, at its nodes with regions and at its collectives. The nodes between them become
 /// the regions of `straight` nodes, which fusion treats as programs. A straight region overwrites an inout argument of the program around
 /// it if nothing reads the old array later. Otherwise a straight region at the end copies the new value there. A carry of a loop is

@@ -11,6 +11,7 @@
 #include "transforms/numerics/policy_match.h"
 #include "transforms/numerics/policy_states.h"
 #include "transforms/numerics/region_states.h"
+#include "transforms/numerics/shared_scales.h"
 #include <algorithm>
 #include <memory>
 #include <ranges>
@@ -755,27 +756,6 @@ bool Numerics::is_exact_in(ValueId value, Dtype dtype) const {
     return found != exact_.end() && found->second == dtype;
 }
 
-/// Operators that choose scales by what all ranks have get the groups of the program.
-void fill_groups(Program &program, const Rulebook &rulebook, const Attribute &groups) {
-    for (Node &node : program.nodes) {
-        rewrite_regions(node, program, [&](Program region) {
-            fill_groups(region, rulebook, groups);
-            return region;
-        });
-        const Rule *rule = rulebook.find(node.op);
-        if (rule == nullptr) continue;
-        for (const AttributeSpec &attribute : rule->attributes)
-            if (attribute.type == "groups" && node.attributes[attribute.name].list.empty()) node.attributes[attribute.name] = groups;
-    }
-}
-
-Attribute groups_of(const Program &program) {
-    Extents groups;
-    for (const Symbol &symbol : program.symbols)
-        if (symbol.source == SymbolSource::ranks) groups.push_back(Extent::symbol(symbol.name));
-    return to_attribute(groups);
-}
-
 } // namespace
 
 Program assign_numerics(const Program &program, const Rulebook &rulebook, const Policy &policy, PolicyDecisions *decisions) {
@@ -785,7 +765,7 @@ Program assign_numerics(const Program &program, const Rulebook &rulebook, const 
     Shared shared(parts, rulebook, policy);
     Program made = Numerics(parts, shared, shared.flat.nodes, decisions).run();
     if (decisions != nullptr) complete(*decisions, made, rulebook);
-    if (const Attribute groups = groups_of(made); !groups.list.empty()) fill_groups(made, rulebook, groups);
+    share_scales(made, rulebook);
     return made;
 }
 

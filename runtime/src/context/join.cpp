@@ -66,7 +66,7 @@ struct Sent {
 /// Transports move multiples of 64 bytes, so the bytes of each rank are padded.
 scalide_status gather_padded(scalide_context *context, const Group &group, const Sent &sent) {
     const auto ranks = static_cast<size_t>(group.transport.ranks);
-    const size_t padded = (sent.bytes + memory_alignment - 1) / memory_alignment * memory_alignment;
+    const size_t padded = round_up(sent.bytes, memory_alignment);
     auto *memory = static_cast<char *>(allocate(context->allocator, padded * (ranks + 1)));
     if (!memory) {
         complain(context, "scalide_all_gather", group.name) << "out of memory: cannot allocate the padded arrays.";
