@@ -118,6 +118,9 @@ std::optional<ValueId> Simplifier::simpler(const Node &node, const Type &type) {
 }
 
 std::optional<ValueId> Simplifier::fold(const Node &node, const Type &type) {
+    // A form for values of symbols has numbers in extents that had symbols before.
+    if (node.op == "size" && node.attributes.at("extent").integer.is_static())
+        return splat(static_cast<double>(node.attributes.at("extent").integer.value()), type);
     const bool is_folded = node.op == "broadcast_in_dim" && facts_.scalar_source(node.operands[0]) == node.operands[0];
     if (node.operands.empty() || is_folded || narrows(node, type)) return {};
     std::vector<double> operands;
