@@ -1,0 +1,11 @@
+#pragma once
+#include <Halide.h>
+
+namespace scalide {
+
+/// The feature of a target whose CPU has AMX tiles of bf16 and bytes that a process may use. Halide 21 has no feature for tiles:
+/// `AVX512_SapphireRapids` also holds for CPUs without them (Zen 5, virtual machines that hide them). On x86 Halide reads no feature of
+/// ARM, so one of them is the mark. In texts (targets, keys, tiles.yaml, plans) it is `amx`.
+inline constexpr Halide::Target::Feature amx_feature = Halide::Target::ARMDotProd;
+
+} // namespace scalide
