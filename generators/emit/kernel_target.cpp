@@ -1,5 +1,6 @@
 #include "emit/kernel_target.h"
 #include "expr/error.h"
+#include "lower/halide/amx_feature.h"
 #include "rulebook/nearest.h"
 #include <algorithm>
 #include <cstdlib>
@@ -75,6 +76,7 @@ bool contains(const Halide::Target &target, const Halide::Target &other) {
 std::optional<Halide::Target> cpu_or_halide_target(const std::string &text) {
     const auto level = std::ranges::find(cpu_levels, text, &CpuLevel::name);
     if (level != cpu_levels.end()) return Halide::Target(Halide::get_host_target().os, Halide::Target::X86, 64, level->features);
+    if (text.ends_with("-amx")) return Halide::Target(text.substr(0, text.size() - 4)).with_feature(amx_feature); // TEMP
     if (!Halide::Target::validate_target_string(text)) return {};
     return Halide::Target(text);
 }

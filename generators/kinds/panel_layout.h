@@ -14,6 +14,7 @@ struct PanelLayout {
     int64_t columns = 0;        ///< the axis of the operand that counts columns
     std::vector<int64_t> axes;  ///< the other axes of the operand, the outermost first
     size_t outside = 0;         ///< how many of `axes` are outside the panels
+    int64_t step = 1;           ///< the number of groups is a multiple of this
 };
 
 /// The attribute of a kernel that reads its right operand from an argument in panels: the shape of this argument.

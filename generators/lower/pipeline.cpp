@@ -1,3 +1,4 @@
+#include "lower/halide/amx_tiles.h"
 #include "lower/halide/bf16_pairs.h"
 #include "lower/lower.h"
 #include "lower/rows/running_sums.h"
@@ -243,6 +244,7 @@ Halide::Pipeline to_pipeline(const LoweredKernel &kernel) {
     std::vector<Halide::Func> funcs;
     for (const KernelOutput &output : kernel.outputs) funcs.push_back(output.func);
     Halide::Pipeline pipeline(funcs);
+    pipeline.add_custom_lowering_pass(amx_tiles_pass());
     pipeline.add_custom_lowering_pass(bf16_pairs_pass()); // the pipeline owns its passes
     pipeline.add_custom_lowering_pass(new GuardedReads);
     if (const Halide::Expr some = has_elements(kernel); some.defined()) pipeline.add_custom_lowering_pass(new SkipEmpty(some));

@@ -1,3 +1,4 @@
+#include "lower/halide/amx_tiles.h"
 #include "schedules/cpu/kinds.h"
 #include "schedules/cpu/loops.h"
 
@@ -11,6 +12,9 @@
 //   rows           most rows of a register tile
 //   block_columns  columns of a block, rounded to panels
 //   block_rows     rows of a block if blocks of rows are the tasks (results with few columns); 0: tasks are blocks of columns
+// Products by tiles of AMX compute 32 rows in memory. Their tasks are blocks of tiles by blocks of panels, which stay in the second cache:
+//   block_tiles    most tiles of rows in a block
+//   block_panels   panels of columns in a block
 //
 // Guards are masks, not branches: an `if` around a vector would turn it into scalars, and partitioned loops would copy the whole kernel.
 
@@ -49,7 +53,8 @@ public:
     ContractSchedule(LoweredKernel &kernel, const Tiles &tiles, const Target &target)
         : kernel_(kernel), stages_(std::get<ContractStages>(kernel.stages)), packed_(stages_.packed), tiles_(tiles),
           lanes_(target.natural_vector_size<float>()), width_(packed_.width), group_(packed_.group), is_grouped_(group_ > 1),
-          rows_(tile_rows(stages_.rows, tiles.at("rows"))), rows_parallel_(tiles.at("block_rows") != 0), output_(kernel.outputs[0].func) {}
+          in_tiles_(packed_.in_tiles), rows_(in_tiles_ ? amx_side : tile_rows(stages_.rows, tiles.at("rows"))),
+          rows_parallel_(!in_tiles_ && tiles.at("block_rows") != 0), output_(kernel.outputs[0].func) {}
 
     void apply() {
         for (const KernelOutput &output : kernel_.outputs) {
@@ -57,9 +62,7 @@ public:
         }
         schedule_result();
         schedule_product();
-        if (packed_.lhs.defined()) {
-            schedule_lhs();
-        }
+        if (packed_.lhs.defined()) in_tiles_ ? schedule_lhs_tiles() : schedule_lhs();
         if (packed_.rhs.defined()) schedule_rhs();
         if (packed_.rhs_factors.defined()) schedule_rhs_factors();
         if (packed_.column_sums.defined()) schedule_column_sums();
@@ -83,7 +86,8 @@ private:
         split_panels(nest, args[0], width_);
         nest.split(column_, vector_, lane_, lanes_);
         nest_blocks(nest, {lane_, vector_}, {args.begin() + 1, args.end()});
-        nest.vectorize(lane_).unroll(vector_).unroll(row_).never_partition_all();
+        nest.vectorize(lane_).unroll(vector_).never_partition_all();
+        if (!in_tiles_) nest.unroll(row_); // to keep the product in registers
     }
 
     /// Splits `x`, which counts elements; a panel has `width` of them. Panels are split off first, then blocks of panels. One condition on
@@ -91,8 +95,12 @@ private:
     void split_panels(Stage nest, const Var &x, int width) {
         const bool divides = width == 1 || stages_.columns.divide(width).has_value();
         nest.split(x, panel_, column_, width, divides ? TailStrategy::GuardWithIf : TailStrategy::Predicate);
-        nest.split(panel_, columns_block_, panel_, std::max(1, tiles_.at("block_columns") / width_), TailStrategy::GuardWithIf);
+        nest.split(panel_, columns_block_, panel_, panels_of_block(), TailStrategy::GuardWithIf);
     }
+
+    int panels_of_block() const { return in_tiles_ ? tiles_.at("block_panels") : std::max(1, tiles_.at("block_columns") / width_); }
+    bool has_one_block_of_panels() const { return stages_.columns.is_static() && stages_.columns.value() <= panels_of_block() * width_; }
+    bool has_one_block_of_tiles() const { return stages_.rows.is_static() && stages_.rows.value() <= tiles_.at("block_tiles") * rows_; }
 
     /// Returns the size of the parts if `count` is divided into as few equal parts of at most `most` as possible.
     static Expr equal_parts(const Expr &count, int most) {
@@ -110,6 +118,7 @@ private:
     /// Adds the loops around a row of a panel. `outer` is the rows and, if there is one, the batch. Loops that reductions share cannot be
     /// fused, because Halide would lose track of the block. Batches are the tasks in that case.
     void nest_blocks(Stage nest, std::vector<VarOrRVar> order, const std::vector<Var> &outer) {
+        if (in_tiles_) return nest_tiles(nest, std::move(order), outer);
         if (rows_parallel_) {
             const Expr tiles = tiles_of_block();
             const Expr rows = has_folds() ? Expr(tiles_.at("block_rows")) : Internal::simplify(tiles * rows_);
@@ -141,6 +150,24 @@ private:
         tasks_ = tasks;
     }
 
+    /// Does the same for products by tiles. All panels of a block read the same tiles of rows.
+    void nest_tiles(Stage nest, std::vector<VarOrRVar> order, const std::vector<Var> &outer) {
+        nest.split(outer[0], tile_, row_, rows_, TailStrategy::GuardWithIf);
+        nest.split(tile_, tiles_block_, tile_, equal_parts(all_tiles(), tiles_.at("block_tiles")), TailStrategy::GuardWithIf);
+        order.insert(order.end(), {row_, tile_, panel_, columns_block_, tiles_block_});
+        order.insert(order.end(), outer.begin() + 1, outer.end());
+        nest.reorder(order);
+        if (has_folds()) {
+            tasks_ = tasks_are_batches() ? outer[1] : tiles_block_;
+            nest.parallel(tasks_).parallel(columns_block_);
+            return;
+        }
+        nest.fuse(columns_block_, tiles_block_, task_);
+        for (size_t i = 1; i < outer.size(); i++) nest.fuse(task_, outer[i], task_);
+        nest.parallel(task_);
+        tasks_ = task_;
+    }
+
     /// A stage that is computed for one panel of one batch, or for one row of it, has extent 1 there. Halide sees this only through minima.
     static void bound_to_one(Func func, const std::vector<int> &dims) {
         for (int dim : dims) {
@@ -151,11 +178,30 @@ private:
     /// Schedules a register tile of the last block. Earlier blocks are added to a tile in memory.
     void schedule_product() {
         const SumStages &product = stages_.product;
+        if (in_tiles_) return schedule_product_tiles();
         start_tile(product.last, at(tile_), MemoryType::Register);
         schedule_terms(product.last);
         if (!product.before.defined()) return;
         sums_by_blocks() ? schedule_blocks_of_tiles() : schedule_blocks_of_tile();
         schedule_terms(product.block);
+    }
+
+    /// Schedules a product of AMX tiles, and the sum of the earlier blocks.
+    void schedule_product_tiles() {
+        const auto start = [](Func tile, const LoopLevel &level) {
+            tile.compute_at(level).bound(tile.args()[0], 0, amx_side).bound(tile.args()[1], 0, amx_side).store_in(MemoryType::Stack);
+            for (size_t i = 2; i < tile.args().size(); i++) tile.bound_extent(tile.args()[i], 1);
+            tile.update().never_partition_all();
+        };
+        start(stages_.product.last, at(tile_));
+        Func before = stages_.product.before;
+        if (!before.defined()) return;
+        const Var column = before.args()[0], row = before.args()[1];
+        before.compute_at(at(tile_)).bound(column, 0, width_).bound_extent(row, rows_).store_in(MemoryType::Stack);
+        bound_to_one(before, {2, 3});
+        before.vectorize(column, lanes_).unroll(column);
+        before.update().vectorize(column, lanes_).unroll(column).reorder({column, row, before.rvars()[0]}).never_partition_all();
+        start(stages_.product.block, LoopLevel(before, before.rvars()[0]));
     }
 
     /// Each tile adds its blocks.
@@ -231,6 +277,37 @@ private:
         }
     }
 
+    /// All threads together decode all rows first. If all panels are in one block, each task decodes its own rows.
+    void schedule_lhs_tiles() {
+        Func lhs = packed_.lhs;
+        const Var k = lhs.args()[0], row = lhs.args()[1], tile = lhs.args()[2], batch = lhs.args()[3];
+        const bool is_own = has_one_block_of_panels() && !has_folds();
+        is_own ? lhs.compute_at(at(tasks_)) : lhs.compute_root();
+        lhs.bound(row, 0, rows_);
+        if (packed_.lhs_block.defined()) {
+            const Var k_block("k_block"), row_block("row_block");
+            lhs.split(k, k_block, k, lanes_, TailStrategy::RoundUp).split(row, row_block, row, lanes_, TailStrategy::RoundUp);
+            lhs.reorder({k, row, k_block, row_block, tile, batch}).vectorize(k).unroll(row).never_partition_all();
+            transpose_at(LoopLevel(lhs, k_block), packed_.lhs_block, packed_.lhs_words);
+            Func rows = packed_.lhs_rows;
+            rows.compute_at(lhs, k_block).store_in(MemoryType::Stack);
+            copy_rows(rows);
+        } else {
+            lhs.vectorize(k, 2 * lanes_, TailStrategy::RoundUp).never_partition_all();
+            if (packed_.lhs_rows.defined()) schedule_ragged_rows(LoopLevel(lhs, is_own ? tile : task_), LoopLevel(lhs, row));
+        }
+        if (!is_own) lhs.fuse(tile, batch, task_).parallel(task_);
+    }
+
+    /// Rows that end with zeros are stored once a tile, because their length may be symbolic, and computed one after the other.
+    void schedule_ragged_rows(const LoopLevel &tile, const LoopLevel &row) {
+        Func rows = packed_.lhs_rows;
+        rows.store_at(tile).compute_at(row);
+        for (Stage copy : {Stage(rows), rows.update(1)})
+            copy.vectorize(rows.args()[0], 2 * lanes_, TailStrategy::Predicate).never_partition_all();
+        rows.update(0).never_partition_all();
+    }
+
     /// All threads together transpose all rows first, in blocks of 16 by 16 (transpose_at).
     void schedule_transposed_lhs() {
         Func lhs = packed_.lhs;
@@ -250,8 +327,14 @@ private:
 
     void schedule_rhs() {
         Func rhs = packed_.rhs;
-        rhs.compute_at(at(panel_)).bound(rhs.args()[is_grouped_], 0, width_);
-        bound_to_one(rhs, {2 + is_grouped_, 3 + is_grouped_});
+        const bool has_several_readers = in_tiles_ && !has_one_block_of_tiles(); // then all threads pack all panels first
+        has_several_readers ? rhs.compute_root() : rhs.compute_at(at(panel_));
+        rhs.bound(rhs.args()[is_grouped_], 0, width_);
+        if (has_several_readers) {
+            rhs.fuse(rhs.args()[3], rhs.args()[4], task_).parallel(task_);
+        } else {
+            bound_to_one(rhs, {2 + is_grouped_, 3 + is_grouped_});
+        }
         const bool transposed = packed_.rhs_depth_contiguous;
         if (is_grouped_) {
             transposed ? gather_groups(rhs) : interleave_groups(rhs);
@@ -401,7 +484,8 @@ private:
             outer.push_back(args[2]);
         }
         nest_blocks(nest, {column_}, outer);
-        nest.unroll(row_).never_partition_all();
+        nest.never_partition_all();
+        if (!in_tiles_) nest.unroll(row_);
         nest.compute_with(LoopLevel(output_, row_, output_.num_update_definitions()));
     }
 
@@ -410,7 +494,7 @@ private:
     const PackedStages &packed_;
     const Tiles &tiles_;
     int lanes_, width_, group_;
-    bool is_grouped_;
+    bool is_grouped_, in_tiles_;
     int rows_; ///< of a register tile
     bool rows_parallel_;
     Func output_;

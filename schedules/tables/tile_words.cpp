@@ -37,7 +37,8 @@ const std::vector<ScheduledKernels> &scheduled_kernels() {
         {"scan", false, "", {"task", "lanes", "columns", "rows"}},
         {"scatter", false, "", {"task", "lanes", "line"}},
         {"sort", false, "", {"task", "lanes"}},
-        {"contract", false, "", {"rows", "block_columns", "block_rows"}},
+        {"contract", false, "vectors", {"rows", "block_columns", "block_rows"}},
+        {"contract", false, "tiles", {"block_panels", "block_tiles"}},
         {"window", false, "fold", {"task", "lanes", "line"}},
         {"window", false, "convolution", {"task", "rows", "weights"}},
         {"small", false, "", {"unroll", "accumulators"}},
@@ -60,38 +61,31 @@ const std::vector<ScheduledKernels> &scheduled_kernels() {
 
 const std::vector<BudgetWord> &budget_words() {
     static const std::vector<BudgetWord> words = {
-        {"contract", false, "panel_vectors", &Budgets::panel_vectors},
-        {"contract", false, "bf16_pairs", &Budgets::bf16_pairs},
-        {"contract", false, "byte_quads", &Budgets::byte_quads},
-        {"column", false, "bf16_rows", &Budgets::bf16_rows},
-        {"row", true, "shared_elements", &Budgets::shared_elements},
-        {"row", true, "warp_columns", &Budgets::warp_columns},
-        {"row", true, "warp_registers", &Budgets::warp_registers},
-        {"tiled", true, "tile_bytes", &Budgets::tile_bytes},
-        {"sort", false, "network", &Budgets::network},
-        {"sort", false, "network_lines", &Budgets::network_lines},
-        {"sort", false, "network_step", &Budgets::network_step},
-        {"sort", false, "digits_line", &Budgets::digits_line},
-        {"sort", false, "digits_element", &Budgets::digits_element},
-        {"sort", false, "maximum_element", &Budgets::maximum_element},
-        {"sort", true, "network", &Budgets::network},
-        {"sort", true, "network_lines", &Budgets::network_lines},
-        {"sort", true, "network_step", &Budgets::network_step},
-        {"sort", true, "digits_line", &Budgets::digits_line},
-        {"sort", true, "digits_element", &Budgets::digits_element},
+        {"contract", false, "panel_vectors", &Budgets::panel_vectors}, {"contract", false, "bf16_pairs", &Budgets::bf16_pairs},
+        {"contract", false, "byte_quads", &Budgets::byte_quads},       {"contract", false, "tile_rows", &Budgets::tile_rows},
+        {"column", false, "bf16_rows", &Budgets::bf16_rows},           {"row", true, "shared_elements", &Budgets::shared_elements},
+        {"row", true, "warp_columns", &Budgets::warp_columns},         {"row", true, "warp_registers", &Budgets::warp_registers},
+        {"tiled", true, "tile_bytes", &Budgets::tile_bytes},           {"sort", false, "network", &Budgets::network},
+        {"sort", false, "network_lines", &Budgets::network_lines},     {"sort", false, "network_step", &Budgets::network_step},
+        {"sort", false, "digits_line", &Budgets::digits_line},         {"sort", false, "digits_element", &Budgets::digits_element},
+        {"sort", false, "maximum_element", &Budgets::maximum_element}, {"sort", true, "network", &Budgets::network},
+        {"sort", true, "network_lines", &Budgets::network_lines},      {"sort", true, "network_step", &Budgets::network_step},
+        {"sort", true, "digits_line", &Budgets::digits_line},          {"sort", true, "digits_element", &Budgets::digits_element},
         {"sort", true, "maximum_element", &Budgets::maximum_element},
     };
     return words;
 }
 
 bool may_be_zero(std::string_view name) {
-    constexpr std::string_view names[] = {"block_rows", "thread_row",      "resident",     "shared_bytes",   "bf16_pairs", "bf16_rows",
-                                          "byte_quads", "shared_elements", "warp_columns", "warp_registers", "network",    "network_lines"};
+    constexpr std::string_view names[] = {"block_rows",     "thread_row", "resident",     "shared_bytes",    "bf16_pairs",
+                                          "bf16_rows",      "tile_rows",  "byte_quads",   "shared_elements", "warp_columns",
+                                          "warp_registers", "network",    "network_lines"};
     return std::ranges::find(names, name) != std::end(names);
 }
 
 std::string_view form_of(const LoweredKernel &kernel) {
     if (const auto *row = std::get_if<RowStages>(&kernel.stages)) return row->sums.running.defined() ? "sums" : "plain";
+    if (const auto *contract = std::get_if<ContractStages>(&kernel.stages)) return contract->packed.in_tiles ? "tiles" : "vectors";
     if (std::holds_alternative<WindowStages>(kernel.stages)) return "fold";
     return std::holds_alternative<ConvolutionStages>(kernel.stages) ? "convolution" : "";
 }

@@ -1,4 +1,5 @@
 #include "schedules/tables/tiles.h"
+#include "lower/halide/amx_feature.h"
 #include "rulebook/nearest.h"
 #include "schedules/tables/table_rows.h"
 #include "schedules/tables/tile_words.h"
@@ -36,6 +37,7 @@ std::string form_in(const YamlValue &row, const YamlValue *form, const TileRow &
 }
 
 Halide::Target::Feature feature_of(const YamlValue &word) {
+    if (word.text() == "amx") return amx_feature;
     const auto feature = Halide::Target::feature_from_name(word.text());
     if (feature != Halide::Target::FeatureEnd) return feature;
     std::vector<std::string> names;

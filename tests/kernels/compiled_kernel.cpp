@@ -1,6 +1,7 @@
 #include "kernels/compiled_kernel.h"
 #include "kernels/checked_accesses.h"
 #include "kernels/guarded_memory.h"
+#include "lower/halide/amx_feature.h"
 #include "lower/halide/halide_warnings.h"
 #include "schedules/schedule.h"
 #include <HalideRuntime.h>
@@ -10,6 +11,7 @@
 #include <dlfcn.h>
 #include <fstream>
 #include <map>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace scalide {
@@ -26,6 +28,17 @@ std::string run_command(const std::string &command) {
         throw std::runtime_error(command + ": " + output);
     }
     return output;
+}
+
+/// Returns the target of a CPU with AMX and AVX-512. Asks the system for permission to use tiles.
+Halide::Target with_tiles(Halide::Target host) {
+    constexpr int arch_req_xcomp_perm = 0x1023, tile_data = 18;
+    if (syscall(SYS_arch_prctl, arch_req_xcomp_perm, tile_data) != 0) throw std::runtime_error("the system permits no AMX tiles");
+    for (const auto other : {Halide::Target::AVX512_Zen4, Halide::Target::AVX512_Zen5}) host = host.without_feature(other);
+    host.processor_tune = Halide::Target::ProcessorGeneric;
+    return host.with_feature(Halide::Target::AVX512_Cannonlake)
+        .with_feature(Halide::Target::AVX512_SapphireRapids)
+        .with_feature(amx_feature);
 }
 
 constexpr size_t inout_alignment = 64; ///< what bind asks for
@@ -96,7 +109,8 @@ private:
 } // namespace
 
 Halide::Target kernel_target() {
-    return Halide::get_host_target()
+    const Halide::Target host = Halide::get_host_target();
+    return (std::getenv("SCALIDE_TEST_AMX") ? with_tiles(host) : host)
         .with_feature(Halide::Target::NoRuntime)
         .with_feature(Halide::Target::NoAsserts)
         .with_feature(Halide::Target::NoBoundsQuery)

@@ -81,6 +81,7 @@ ContractStages describe(const Contraction &contraction) {
     stages.has_columns = contraction.rhs.free_axis >= 0;
     stages.packed.width = contraction.width;
     stages.packed.group = contraction.group;
+    stages.packed.in_tiles = contraction.in_tiles;
     stages.packed.lhs_depth_contiguous = contraction.lhs.depth_contiguous;
     stages.packed.rhs_depth_contiguous = contraction.rhs.depth_contiguous;
     return stages;

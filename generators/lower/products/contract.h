@@ -46,8 +46,9 @@ struct Contraction {
     /// Adjacent depths that one instruction multiplies and adds, on CPUs. 2: bf16 (vdpbf16ps, which treats subnormal bf16 numbers as zero)
     /// or i16 (vpmaddwd). 4: u8 by i8 (vpdpbusd). 1: no such instruction.
     int group = 1;
-    int64_t block = 0; ///< depths with the same factors, if an operand has any; 0: all
-    Halide::Type sum;  ///< of the accumulators. Integers wrap around: without groups they are u32, because Halide's i32 must not overflow
+    bool in_tiles = false; ///< by tiles of AMX (lower/halide/amx_tiles.h), with groups of 2 (bf16) or 4 (bytes of any signs)
+    int64_t block = 0;     ///< depths with the same factors, if an operand has any; 0: all
+    Halide::Type sum; ///< of the accumulators. Integers wrap around: without groups they are u32, because Halide's i32 must not overflow
     Halide::Func product; ///< (column, row, panel, batch)
 };
 

@@ -1,4 +1,5 @@
 #include "lower/formats/formats.h"
+#include "lower/halide/amx_tiles.h"
 #include "lower/halide/strict.h"
 #include "lower/products/contract.h"
 #include "lower/values/panels.h"
@@ -107,8 +108,10 @@ const Node *find_contraction(const Program &program) {
     return found;
 }
 
-/// Returns the budget, or fewer vectors if the result has fewer columns.
-int panel_width(const Extent &columns, const Halide::Target &target, const Budgets &budgets) {
+/// Returns the budget, or fewer vectors if the result has fewer columns. Products of tiles have a width of their own.
+int panel_width(const Contraction &c, const Halide::Target &target, const Budgets &budgets) {
+    if (c.in_tiles) return amx_side;
+    const Extent &columns = c.columns;
     const int lanes = target.natural_vector_size<float>();
     int vectors = budgets.panel_vectors;
     while (vectors > 1 && columns.is_static() && columns.value() <= vectors / 2 * lanes) {
@@ -124,6 +127,12 @@ void set_types(Contraction &c, const Halide::Type &lhs, const Halide::Type &rhs,
     c.group = group;
 }
 
+/// True if a product of this shape is worth tiles: a tile computes 32 rows and 32 columns, however few of them exist.
+bool is_worth_tiles(const Contraction &c, const Budgets &budgets) {
+    const auto is_long = [&](const Extent &extent) { return !extent.is_static() || extent.value() >= budgets.tile_rows; };
+    return budgets.tile_rows > 0 && is_long(c.rows) && is_long(c.columns) && is_long(c.depth) && c.block % (amx_step_bytes / 2) == 0;
+}
+
 /// Chooses how elements are multiplied. Without VNNI, bytes are multiplied as i16. vpmaddubsw has products of bytes, but saturates.
 void choose_types(Contraction &c, const Halide::Target &target, const Budgets &budgets) {
     using Halide::Float, Halide::Int, Halide::UInt, Halide::BFloat;
@@ -132,6 +141,8 @@ void choose_types(Contraction &c, const Halide::Target &target, const Budgets &b
     const auto is_float = [](const Halide::Type &type) { return type.is_float(); };
     const auto is_byte = [](const Halide::Type &type) { return type.bits() == 8; };
     const auto is_i16 = [](const Halide::Type &type) { return Int(16).can_represent(type); };
+    c.in_tiles = is_worth_tiles(c, budgets) && (both(is_bf16) || both(is_byte));
+    if (c.in_tiles) return set_types(c, c.lhs.exact, c.rhs.exact, both(is_byte) ? Int(32) : Float(32), both(is_byte) ? 4 : 2);
     if (both(is_float)) {
         const bool pairs = budgets.bf16_pairs == 1 && both(is_bf16);
         const Halide::Type element = pairs ? BFloat(16) : Float(32);
@@ -190,10 +201,10 @@ Contraction describe_contraction(const Lowering &lowering) {
     c.rows = axis_extent(program, c.lhs, c.lhs.free_axis);
     c.columns = axis_extent(program, c.rhs, c.rhs.free_axis);
     c.depth = axis_extent(program, c.lhs, c.lhs.depth_axis);
-    const auto panels = panels_of(program);
-    c.width = panels ? int(panels->rbegin()[1].value()) : panel_width(c.columns, lowering.target, lowering.budgets);
-    if (lowering.budgets.bf16_pairs == 1) take_factors(lowering, c);
+    if (lowering.budgets.bf16_pairs == 1 || is_worth_tiles(c, lowering.budgets)) take_factors(lowering, c);
     choose_types(c, lowering.target, lowering.budgets);
+    const auto panels = panels_of(program);
+    c.width = panels ? int(panels->rbegin()[1].value()) : panel_width(c, lowering.target, lowering.budgets);
     for (ContractOperand *operand : {&c.lhs, &c.rhs})
         if (!operand->is_in_panels) find_layout(lowering.values, *operand);
     return c;
@@ -205,16 +216,20 @@ std::optional<PanelLayout> contract_panels(const Program &kernel, const Halide::
     c.lhs = describe_axes(kernel, node, 0);
     c.rhs = describe_axes(kernel, node, 1);
     if (c.rhs.free_axis < 0 || c.rhs.depth_axis < 0) return {};
+    c.rows = axis_extent(kernel, c.lhs, c.lhs.free_axis);
+    c.columns = axis_extent(kernel, c.rhs, c.rhs.free_axis);
+    c.depth = axis_extent(kernel, c.rhs, c.rhs.depth_axis);
     choose_types(c, target, budgets);
     // Half of the bytes for the same numbers. A kernel that multiplies f32 widens bf16 by a shift while it reads.
     const Dtype source = source_dtype(kernel, c.rhs.value);
     const bool halves = c.rhs.packed == Halide::Float(32) && is_narrow(source) && format_of(source).mantissa_bits <= 7;
     PanelLayout layout{halves ? Dtype::bf16 : dtype_of(c.rhs.packed),
-                       panel_width(axis_extent(kernel, c.rhs, c.rhs.free_axis), target, budgets),
+                       panel_width(c, target, budgets),
                        c.group,
                        c.rhs.free_axis,
                        {},
-                       0};
+                       0,
+                       c.in_tiles ? amx_step_groups : 1};
     if (c.rhs.batch_axis >= 0) layout.axes.push_back(c.rhs.batch_axis);
     layout.outside = layout.axes.size();
     layout.axes.push_back(c.rhs.depth_axis);

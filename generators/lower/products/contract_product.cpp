@@ -1,5 +1,6 @@
 #include "lower/formats/formats.h"
 #include "lower/formats/integers.h"
+#include "lower/halide/amx_tiles.h"
 #include "lower/halide/strict.h"
 #include "lower/products/contract.h"
 #include "lower/rows/blocked_sum.h"
@@ -24,15 +25,15 @@ public:
         : values_(lowering.values), stages_(contract_stages(lowering)), contraction_(contraction), rows_(values_.extent(contraction.rows)),
           columns_(values_.extent(contraction.columns)), depth_(values_.extent(contraction.depth)),
           axis_(sum_axis(contraction.depth, lowering.kernel)), group_(contraction.group), is_grouped_(group_ > 1),
-          ragged_columns_(!contraction.columns.divide(contraction.width)), ragged_groups_(is_grouped_ && !contraction.depth.divide(group_)),
-          transposes_lhs_(is_worth_transposing()),
-          reads_lhs_(contraction.lhs.plain && !transposes_lhs_ && (!is_grouped_ || (contraction.lhs.depth_contiguous && !ragged_groups_))) {
-    }
+          step_(contraction.in_tiles ? amx_step_groups * group_ : group_), ragged_columns_(!contraction.columns.divide(contraction.width)),
+          ragged_groups_(is_grouped_ && !contraction.depth.divide(step_)), transposes_lhs_(is_worth_transposing()),
+          reads_lhs_(!contraction.in_tiles && contraction.lhs.plain && !transposes_lhs_ &&
+                     (!is_grouped_ || (contraction.lhs.depth_contiguous && !ragged_groups_))) {}
 
     void lower() {
         if (!reads_lhs_) pack_lhs();
         if (!contraction_.rhs.is_in_panels) contraction_.rhs.depth_contiguous ? pack_rhs_transposed() : pack_rhs();
-        sum();
+        contraction_.in_tiles ? sum_tiles() : sum();
         contraction_.product = contraction_.lhs.is_shifted ? unshifted() : stages_.product.value;
     }
 
@@ -59,9 +60,18 @@ private:
     /// element is read again there. A guard would be a second definition that first writes zeros, and it would separate the stores of a
     /// group.
     Expr element_of_group(const ContractOperand &operand, const ContractIndex &at) {
-        if (!ragged_groups_) return element(operand, at);
+        if (!ragged_groups_ || may_be_empty()) return element(operand, at);
         const Expr read = element(operand, {at.batch, at.free, Halide::min(at.depth, depth_ - 1)});
         return Halide::select(at.depth < depth_, read, Halide::cast(read.type(), 0));
+    }
+
+    /// True if tiles may have no depths to read. Their packed operands still have elements, which define() then guards.
+    bool may_be_empty() const { return contraction_.in_tiles && !contraction_.depth.is_static(); }
+
+    /// Returns a guard that also holds only for elements that exist along k.
+    Expr guard_empty(const Expr &guard) const {
+        if (!may_be_empty()) return guard;
+        return guard.defined() ? guard && k_ < depth_ : k_ < depth_;
     }
 
     Expr column_of(const Expr &column, const Expr &panel) const { return panel * contraction_.width + column; }
@@ -88,11 +98,50 @@ private:
         lhs_(k_, row_, batch_) = lhs_block_(k_, row_, batch_);
         stages_.packed.lhs_rows = lhs_rows_;
         stages_.packed.lhs_block = lhs_block_;
-        stages_.packed.lhs = lhs_;
     }
+
+    /// Defines the packed left operand of tiles, whose rows are counted in tiles. The last row is repeated. A row of a ragged depth is made
+    /// in a stage of its own, so that its zeros need no parallel loop of their own.
+    void pack_lhs_tiles() {
+        if (!contraction_.lhs.depth_contiguous) return pack_lhs_words();
+        const Expr row = Halide::min(amx_side * tile_ + row_, rows_ - 1);
+        const std::vector<Var> vars = {k_, row_, tile_, batch_};
+        const auto read = [&](const Expr &once) { return element(contraction_.lhs, {batch_, row, k_ + once}); };
+        if (!ragged_groups_) return define(lhs_, vars, Expr(), read);
+        const Halide::RDom beyond(0, Halide::Internal::simplify(steps() * step_ - depth_), "beyond");
+        Halide::RDom once(0, 1, "once");
+        once.where(k_ < depth_);
+        const Expr guarded = read(once.x);
+        lhs_rows_(vars) = Halide::undef(guarded.type());
+        lhs_rows_(depth_ + beyond, row_, tile_, batch_) = Halide::cast(guarded.type(), 0);
+        lhs_rows_(vars) = guarded;
+        lhs_(vars) = lhs_rows_(vars);
+        stages_.packed.lhs_rows = lhs_rows_;
+    }
+
+    /// The same if rows are contiguous, not k. Groups become words, which are transposed as f32 is.
+    void pack_lhs_words() {
+        const Expr guard = contraction_.rows.divide(amx_side) ? Expr() : row_ < rows_;
+        define(lhs_rows_, {row_, k_, batch_}, guard_empty(guard), [&](const Expr &once) {
+            return element_of_group(contraction_.lhs, {batch_, row_ + once, k_});
+        });
+        std::vector<Expr> group;
+        for (int i = 0; i < group_; i++) group.push_back(bits_of(lhs_rows_(row_, group_ * k_ + i, batch_)));
+        Func words("lhs_words");
+        words(row_, k_, batch_) = Halide::concat_bits(group);
+        lhs_block_(k_, row_, batch_) = words(row_, k_, batch_);
+        lhs_(k_, row_, tile_, batch_) = lhs_block_(k_, amx_side * tile_ + row_, batch_);
+        stages_.packed.lhs_rows = lhs_rows_;
+        stages_.packed.lhs_words = words;
+        stages_.packed.lhs_block = lhs_block_;
+    }
+
+    static Expr bits_of(const Expr &e) { return Halide::reinterpret(Halide::UInt(e.type().bits()), e); }
 
     void pack_lhs() {
         const ContractOperand &lhs = contraction_.lhs;
+        stages_.packed.lhs = lhs_;
+        if (contraction_.in_tiles) return pack_lhs_tiles();
         if (transposes_lhs_) return pack_lhs_transposed();
         if (is_grouped_ && !lhs.depth_contiguous) {
             lhs_rows_(row_, k_, batch_) = element_of_group(lhs, {batch_, row_, k_});
@@ -104,7 +153,6 @@ private:
                 return element(lhs, {batch_, row_, k_ + once});
             });
         }
-        stages_.packed.lhs = lhs_;
     }
 
     /// An element of a group of the left operand. For rows beyond the matrix, the last row is read.
@@ -120,10 +168,19 @@ private:
         return is_grouped_ ? rhs_(item, column_, k, panel_, batch_) : rhs_(column_, k, panel_, batch_);
     }
 
-    Expr panel_element(const Expr &item, const Expr &k) {
-        Index index = {panel_, k, column_, item};
+    /// An element of a group of the right operand as it is in memory.
+    Expr rhs_word(const Expr &item, const Expr &column, const Expr &k) {
+        return contraction_.rhs.is_in_panels ? word_of_panels(item, column, k) : rhs_(item, column, k, panel_, batch_);
+    }
+
+    Expr word_of_panels(const Expr &item, const Expr &column, const Expr &k) {
+        Index index = {panel_, k, column, item};
         if (contraction_.rhs.batch_axis >= 0) index.insert(index.begin(), batch_);
-        const Expr element = element_of_panels(values_, contraction_.rhs.value, index);
+        return element_of_panels(values_, contraction_.rhs.value, index);
+    }
+
+    Expr panel_element(const Expr &item, const Expr &k) {
+        const Expr element = word_of_panels(item, column_, k);
         if (contraction_.rhs.packed == Halide::Float(32) && element.type() == Halide::UInt(16)) return decode(Dtype::bf16, element);
         return contraction_.rhs.packed.is_bfloat() ? Halide::reinterpret(contraction_.rhs.packed, element) : element;
     }
@@ -134,7 +191,7 @@ private:
             guard = column < columns_;
         }
         Func rows = is_grouped_ ? rhs_rows_ : rhs_;
-        define(rows, {column_, k_, panel_, batch_}, guard, [&](const Expr &once) {
+        define(rows, {column_, k_, panel_, batch_}, guard_empty(guard), [&](const Expr &once) {
             return element_of_group(contraction_.rhs, {batch_, column + once, k_});
         });
         if (is_grouped_) {
@@ -201,7 +258,8 @@ private:
     BlockFactors block_factors() {
         if (contraction_.rhs.factors) pack_rhs_factors();
         if (!contraction_.lhs.factors && !contraction_.rhs.factors) return {};
-        return {int(contraction_.block) / group_, [this](const Expr &sum, const Expr &block) { return multiply_factors(sum, block); }};
+        return {int(contraction_.block) / (contraction_.in_tiles ? step_ : group_),
+                [this](const Expr &sum, const Expr &block) { return multiply_factors(sum, block); }};
     }
 
     void sum() {
@@ -211,6 +269,40 @@ private:
             return sum + multiply(lhs_at(at.front(), at.back()), rhs_at(at.front(), at.back()));
         };
         stages_.product = sum_in_blocks({column_, row_, panel_, batch_}, axes, zero(), add_term, block_factors());
+    }
+
+    Expr steps() const { return Halide::Internal::simplify((depth_ + step_ - 1) / step_); }
+
+    /// Sums by tiles of 32 rows. A block of 1,024 depths is one product of tiles.
+    void sum_tiles() {
+        const bool has_words = !contraction_.lhs.depth_contiguous;
+        const int lhs_step = has_words ? amx_step_groups : step_;
+        const Expr last_tile = Halide::Internal::simplify((rows_ - 1) / amx_side);
+        SumTiles tiles;
+        tiles.step_terms = step_;
+        tiles.place = [](std::vector<Expr> at) {
+            const Expr row = at[1];
+            at[1] = row % amx_side;
+            at.insert(at.begin() + 2, row / amx_side);
+            return at;
+        };
+        tiles.define = [=, this](const Func &product, const std::vector<Var> &vars, const Expr &first, const Expr &count) {
+            const Expr tile = Halide::min(tile_, last_tile); // a block of tiles may end with tiles that do not exist
+            const auto lhs = [&](const Expr &step, int row, int k) { return lhs_(step * lhs_step + k, row, tile, batch_); };
+            const auto rhs = [&](const Expr &step, int group, int column, int item) {
+                return rhs_word(item, column, step * amx_step_groups + group);
+            };
+            const Expr last = first + Halide::max(count, 1) - 1;
+            std::vector<Expr> place = {tile_};
+            place.insert(place.end(), vars.begin() + 2, vars.end());
+            define_amx_product(product, place, contraction_.sum,
+                               {contraction_.lhs.packed, lhs(first, 0, 0), lhs(first, 1, 0), lhs(first, amx_side / 2, 0),
+                                lhs(last, amx_side - 1, lhs_step - 1)},
+                               {contraction_.rhs.packed, rhs(first, 0, 0, 0), rhs(first, 1, 0, 0), rhs(first, 0, amx_side / 2, 0),
+                                rhs(last, amx_step_groups - 1, amx_side - 1, group_ - 1)},
+                               count);
+        };
+        stages_.product = sum_in_tiles({column_, row_, panel_, batch_}, {steps(), axis_.most / step_ + 1}, zero(), tiles, block_factors());
     }
 
     /// The sum of the products, if the elements of the left operand are shifted by 128: subtracts 128 times the sum of each column of the
@@ -233,12 +325,14 @@ private:
     Expr rows_, columns_, depth_;
     SumAxis axis_; ///< the depth axis
     int group_;
-    bool is_grouped_, ragged_columns_, ragged_groups_;
+    bool is_grouped_;
+    int step_; ///< depths to a multiple of which operands are padded
+    bool ragged_columns_, ragged_groups_;
     bool transposes_lhs_;
     bool reads_lhs_; ///< without packing: whole groups are adjacent in memory
     Func lhs_{"lhs"}, lhs_rows_{"lhs_rows"}, lhs_block_{"lhs_block"}, rhs_{"rhs"}, rhs_rows_{"rhs_rows"}, rhs_block_{"rhs_block"},
         rhs_factors_;
-    Var item_{"item"}, column_{"column"}, row_{"row"}, k_{"k"}, panel_{"panel"}, batch_{"batch"};
+    Var item_{"item"}, column_{"column"}, row_{"row"}, k_{"k"}, panel_{"panel"}, batch_{"batch"}, tile_{"tile"};
 };
 
 } // namespace

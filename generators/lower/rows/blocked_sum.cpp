@@ -31,9 +31,9 @@ AxisBlocks divide(const Expr &extent, int room) {
 class BlockedSumLowering {
 public:
     BlockedSumLowering(const std::vector<Var> &args, const std::vector<SumAxis> &axes, Expr zero, const AddTerm &add_term,
-                       const BlockFactors &factors = {})
-        : args_(args), axes_(axes), zero_(std::move(zero)), add_term_(add_term), factors_(factors) {
-        double most = 1;
+                       const BlockFactors &factors = {}, const SumTiles &tiles = {})
+        : args_(args), axes_(axes), zero_(std::move(zero)), add_term_(add_term), factors_(factors), tiles_(tiles) {
+        double most = std::max(1, tiles_.step_terms);
         for (const SumAxis &axis : axes_) most *= axis.most;
         if (factors_.size != 0) {
             divide_last_axis();
@@ -47,7 +47,7 @@ public:
         stages.value = Func("product");
         stages.last = Func("last_block");
         add_last(stages.last);
-        const Expr last = multiplied_block(stages.last(args_), Halide::max(all_, 1) - 1);
+        const Expr last = multiplied_block(stages.last(place({args_.begin(), args_.end()})), Halide::max(all_, 1) - 1);
         if (Halide::Internal::is_const_one(all_)) {
             stages.value(args_) = multiplied_sum(last);
             return stages;
@@ -92,6 +92,9 @@ private:
         return without_assumptions(factors_.size == 0 && factors_.multiply ? factors_.multiply(sum, 0) : sum);
     }
 
+    /// Returns the arguments of a block at which an element is found, from the arguments of the sum.
+    std::vector<Expr> place(const std::vector<Expr> &args) const { return tiles_.step_terms != 0 ? tiles_.place(args) : args; }
+
     void divide_last_axis() {
         for (const SumAxis &axis : axes_) blocks_.push_back({axis.extent, 1, true});
         const Expr &extent = axes_.back().extent;
@@ -101,7 +104,7 @@ private:
 
     /// Divides axes of static extent first, so that the room that is left for the other axes is static too.
     void divide_axes(bool is_one_block) {
-        int room = block_terms;
+        int room = block_terms / std::max(1, tiles_.step_terms);
         blocks_.resize(axes_.size());
         for (const bool is_known : {true, false}) {
             for (size_t i = 0; i < axes_.size(); i++) {
@@ -129,6 +132,7 @@ private:
 
     /// Defines func(vars) as the sum of the terms of `r`, starting at the position `first`.
     void add_terms(Func func, const std::vector<Var> &vars, const Halide::RDom &r, const std::vector<Expr> &first) {
+        if (tiles_.step_terms != 0) return tiles_.define(func, vars, first[0], r.x.extent());
         std::vector<Expr> at;
         for (size_t i = 0; i < axes_.size(); i++) at.push_back(first[i] + r[int(i)]);
         func(vars) = zero_;
@@ -161,7 +165,7 @@ private:
             inner = inner * counts[size_t(i)].extent;
         }
         if (counts.size() > 1) r.where(number < all_ - 1);
-        const Expr sum = multiplied_block(block(of_block), number);
+        const Expr sum = multiplied_block(block(place(of_block)), number);
         has_sections(all_) ? add_sections(before, sum, number) : add_all(before, sum, number);
     }
 
@@ -210,6 +214,7 @@ private:
     const Expr zero_;
     const AddTerm &add_term_;
     const BlockFactors factors_;
+    const SumTiles tiles_;
     std::vector<AxisBlocks> blocks_; ///< by axis
     Expr all_;                       ///< total number of blocks
 };
@@ -232,6 +237,13 @@ SumAxis sum_axis(const Extent &extent, const LoweredKernel &kernel) {
 SumStages sum_in_blocks(const std::vector<Var> &args, const std::vector<SumAxis> &axes, const Expr &zero, const AddTerm &add_term,
                         const BlockFactors &factors) {
     return BlockedSumLowering(args, axes, zero, add_term, factors).lower();
+}
+
+SumStages sum_in_tiles(const std::vector<Var> &args, const SumAxis &steps, const Expr &zero, const SumTiles &tiles,
+                       const BlockFactors &factors) {
+    const std::vector<SumAxis> axes = {steps};
+    const AddTerm none;
+    return BlockedSumLowering(args, axes, zero, none, factors, tiles).lower();
 }
 
 SumStages sum_in_one_loop(const std::vector<Var> &args, const std::vector<SumAxis> &axes, const Expr &zero, const AddTerm &add_term) {

@@ -22,6 +22,18 @@ struct BlockFactors {
     std::function<Halide::Expr(const Halide::Expr &sum, const Halide::Expr &block)> multiply;
 };
 
+/// A sum of which whole tiles of elements are computed at once, so that its blocks have other arguments than the sum. Its axis counts
+/// steps.
+struct SumTiles {
+    int step_terms = 0; ///< terms of a step; 0: there are no tiles
+    /// Returns the index of the tiles' Func at which an element of the sum is found. `args`: the arguments of the sum.
+    std::function<std::vector<Halide::Expr>(const std::vector<Halide::Expr> &args)> place;
+    /// Defines a Func of tiles as the sums over `count` steps from step `first`. `vars`: arguments of the sum, and one for a block if there
+    /// are several.
+    std::function<void(Halide::Func tiles, const std::vector<Halide::Var> &vars, const Halide::Expr &first, const Halide::Expr &count)>
+        define;
+};
+
 /// Returns the sum over `axes` (innermost first) as Funcs over `args`. The order of additions depends only on the extents.
 ///
 /// One f32 accumulator that adds n random terms of one sign has a relative error of up to u * sqrt(n): 2e-4 at n = 1e6 (u = 2^-24; Higham,
@@ -29,6 +41,9 @@ struct BlockFactors {
 /// blocks, and a third one adds these sections. The errors of blocks have both signs and partly cancel: 1e-6 up to n = 1e7.
 SumStages sum_in_blocks(const std::vector<Halide::Var> &args, const std::vector<SumAxis> &axes, const Halide::Expr &zero,
                         const AddTerm &add_term, const BlockFactors &factors = {});
+/// Returns the same sum, in blocks of as many terms, if tiles add them. `steps`: the only axis.
+SumStages sum_in_tiles(const std::vector<Halide::Var> &args, const SumAxis &steps, const Halide::Expr &zero, const SumTiles &tiles,
+                       const BlockFactors &factors);
 /// Computes the same bits by one update over all terms, for schedules that cannot place a block. The components of `last` are the
 /// accumulators.
 SumStages sum_in_one_loop(const std::vector<Halide::Var> &args, const std::vector<SumAxis> &axes, const Halide::Expr &zero,

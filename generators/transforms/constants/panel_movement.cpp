@@ -20,15 +20,16 @@ PanelMovement::PanelMovement(Program &program, const PanelLayout &layout, const 
     order_.push_back(layout.columns);
     for (const int64_t axis : order_) sorted_.push_back(operand.shape[axis]);
     split_ = sorted_;
-    const auto groups = divide_up(split_[split_.size() - 2], layout.group), panels = divide_up(split_.back(), layout.width);
-    is_possible_ = groups && panels;
+    const auto steps = divide_up(split_[split_.size() - 2], layout.step * layout.group), panels = divide_up(split_.back(), layout.width);
+    is_possible_ = steps && panels;
     if (!is_possible_) return;
+    const Extent groups = *steps * layout.step;
     split_.pop_back();
-    split_.back() = *groups;
+    split_.back() = groups;
     split_.insert(split_.end(), {layout.group, *panels, layout.width});
     padded_ = sorted_;
     padded_.back() = *panels * layout.width;
-    padded_[padded_.size() - 2] = *groups * layout.group;
+    padded_[padded_.size() - 2] = groups * layout.group;
     find_panel_order();
 }
 
