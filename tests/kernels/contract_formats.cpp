@@ -1,4 +1,5 @@
 #include "kernels/contract_cases.h"
+#include "lower/halide/amx_feature.h"
 #include "schedules/schedule.h"
 #include <fstream>
 #include <gtest/gtest.h>
@@ -11,7 +12,10 @@ namespace scalide::contract_test {
 namespace {
 
 Halide::Target pairs_target() {
-    return kernel_target().with_feature(Halide::Target::AVX512_Zen4).without_feature(Halide::Target::AVX512_SapphireRapids);
+    return kernel_target()
+        .with_feature(Halide::Target::AVX512_Zen4)
+        .without_feature(Halide::Target::AVX512_SapphireRapids)
+        .without_feature(amx_feature);
 }
 
 bool host_has_bf16() {

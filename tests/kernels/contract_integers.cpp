@@ -1,4 +1,5 @@
 #include "kernels/contract_cases.h"
+#include "lower/halide/amx_feature.h"
 #include <cstring>
 #include <gtest/gtest.h>
 
@@ -14,8 +15,8 @@ std::vector<Halide::Target> targets() {
     std::vector<Target> all = {kernel_target()};
     Target narrow = kernel_target();
     narrow.processor_tune = Target::ProcessorGeneric;
-    for (const auto feature : {Target::AVX512_SapphireRapids, Target::AVX512_Zen5, Target::AVX512_Zen4, Target::AVX512_Cannonlake,
-                               Target::AVX512_Skylake, Target::AVX512_KNL, Target::AVX512, Target::AVXVNNI})
+    for (const auto feature : {amx_feature, Target::AVX512_SapphireRapids, Target::AVX512_Zen5, Target::AVX512_Zen4,
+                               Target::AVX512_Cannonlake, Target::AVX512_Skylake, Target::AVX512_KNL, Target::AVX512, Target::AVXVNNI})
         narrow = narrow.without_feature(feature);
     if (narrow != all[0]) all.push_back(narrow);
     return all;

@@ -26,7 +26,7 @@ public:
           columns_(values_.extent(contraction.columns)), depth_(values_.extent(contraction.depth)),
           axis_(sum_axis(contraction.depth, lowering.kernel)), group_(contraction.group), is_grouped_(group_ > 1),
           step_(contraction.in_tiles ? amx_step_groups * group_ : group_), ragged_columns_(!contraction.columns.divide(contraction.width)),
-          ragged_groups_(is_grouped_ && !contraction.depth.divide(step_)), transposes_lhs_(is_worth_transposing()),
+          ragged_groups_(is_grouped_ && (!contraction.depth.divide(step_) || may_be_empty())), transposes_lhs_(is_worth_transposing()),
           reads_lhs_(!contraction.in_tiles && contraction.lhs.plain && !transposes_lhs_ &&
                      (!is_grouped_ || (contraction.lhs.depth_contiguous && !ragged_groups_))) {}
 
@@ -277,7 +277,6 @@ private:
     void sum_tiles() {
         const bool has_words = !contraction_.lhs.depth_contiguous;
         const int lhs_step = has_words ? amx_step_groups : step_;
-        const Expr last_tile = Halide::Internal::simplify((rows_ - 1) / amx_side);
         SumTiles tiles;
         tiles.step_terms = step_;
         tiles.place = [](std::vector<Expr> at) {
@@ -287,8 +286,7 @@ private:
             return at;
         };
         tiles.define = [=, this](const Func &product, const std::vector<Var> &vars, const Expr &first, const Expr &count) {
-            const Expr tile = Halide::min(tile_, last_tile); // a block of tiles may end with tiles that do not exist
-            const auto lhs = [&](const Expr &step, int row, int k) { return lhs_(step * lhs_step + k, row, tile, batch_); };
+            const auto lhs = [&](const Expr &step, int row, int k) { return lhs_(step * lhs_step + k, row, tile_, batch_); };
             const auto rhs = [&](const Expr &step, int group, int column, int item) {
                 return rhs_word(item, column, step * amx_step_groups + group);
             };
