@@ -23,7 +23,8 @@ Expr reduced(ir::VectorReduce::Operator op, const Expr &value) {
 
 class CheckAccesses : public ir::IRMutator {
 public:
-    explicit CheckAccesses(std::map<std::string, Expr> counts) : counts_(std::move(counts)) {}
+    CheckAccesses(std::map<std::string, Expr> counts, std::map<std::string, int> bytes)
+        : counts_(std::move(counts)), bytes_(std::move(bytes)) {}
 
 private:
     using IRMutator::visit;
@@ -71,11 +72,37 @@ private:
     ir::Stmt visit(const ir::Allocate *allocate) override {
         Expr count = 1;
         for (const Expr &extent : allocate->extents) count *= extent;
+        count *= allocate->type.lanes();
+        bytes_[allocate->name] = allocate->type.element_of().bytes();
         counts_[allocate->name] = count + allocate->padding; // elements after a temporary that strided reads may touch
         return IRMutator::visit(allocate);
     }
 
+    /// A tile of AMX (generators/lower/halide/amx_tiles.cpp) has `rows` rows of `columns` bytes, at a pointer, an offset and a stride.
+    Expr check_tile(const ir::Call *call) const {
+        const std::string name = call->args[2].as<ir::Variable>()->name;
+        const auto count = counts_.find(name);
+        if (count == counts_.end()) throw std::runtime_error("a tile of " + name + ", whose extents are not known");
+        const auto number = [](const Expr &e) { return Halide::cast<int>(e); };
+        const Expr first = number(call->args[3]), last = first + (number(call->args[0]) - 1) * number(call->args[4]);
+        return ir::Call::make(Halide::Int(32), "scalide_check_access",
+                              {name + " in bytes", count->second * bytes_.at(name), Halide::min(first, last),
+                               Halide::max(first, last) + number(call->args[1]) - 1},
+                              ir::Call::Extern);
+    }
+    ir::Stmt visit(const ir::LetStmt *let) override {
+        const ir::Stmt checked = IRMutator::visit(let);
+        const auto *call = let->value.as<ir::Call>();
+        return call && call->name == "tile_load" ? ir::Block::make(ir::Evaluate::make(check_tile(call)), checked) : checked;
+    }
+    ir::Stmt visit(const ir::Evaluate *evaluate) override {
+        const ir::Stmt checked = IRMutator::visit(evaluate);
+        const auto *call = evaluate->value.as<ir::Call>();
+        return call && call->name == "tile_store" ? ir::Block::make(ir::Evaluate::make(check_tile(call)), checked) : checked;
+    }
+
     std::map<std::string, Expr> counts_; ///< of elements, by the name of an array
+    std::map<std::string, int> bytes_;   ///< of an element
     Expr mask_;                          ///< of the lanes whose choice this is; undefined: all
 };
 
@@ -83,9 +110,13 @@ private:
 
 void check_accesses(Halide::Pipeline &pipeline, const LoweredKernel &kernel) {
     std::map<std::string, Expr> counts;
-    for (const KernelOperand &operand : call_order(kernel))
-        if (operand.kind == KernelOperand::Kind::argument)
-            counts[argument_prefix + std::to_string(operand.index)] = to_expr(element_count(operand.type.shape), kernel);
+    std::map<std::string, int> bytes;
+    for (const KernelOperand &operand : call_order(kernel)) {
+        if (operand.kind != KernelOperand::Kind::argument) continue;
+        const std::string name = argument_prefix + std::to_string(operand.index);
+        counts[name] = to_expr(element_count(operand.type.shape), kernel);
+        bytes[name] = size_of(operand.type.dtype);
+    }
     for (const KernelOutput &output : kernel.outputs) {
         for (size_t component = 0; component < output.results.size(); component++) {
             const std::string suffix = output.results.size() > 1 ? "." + std::to_string(component) : "";
@@ -93,7 +124,7 @@ void check_accesses(Halide::Pipeline &pipeline, const LoweredKernel &kernel) {
             counts[output.func.name() + suffix] = to_expr(element_count(kernel.program.type(result.value).shape), kernel);
         }
     }
-    pipeline.add_custom_lowering_pass(new CheckAccesses(std::move(counts))); // the pipeline owns it
+    pipeline.add_custom_lowering_pass(new CheckAccesses(std::move(counts), std::move(bytes))); // the pipeline owns it
 }
 
 std::string take_wrong_access() {

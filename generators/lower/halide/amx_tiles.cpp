@@ -47,8 +47,8 @@ public:
         zeros.push_back(For::make(step_.as<Variable>()->name, 0, steps, ForType::Serial, Halide::Partition::Never, Halide::DeviceAPI::None,
                                   with_operands(Block::make(terms))));
         Stmt all = Block::make(Block::make(zeros), Block::make(stores));
-        for (int i = 0; i < 4; i++)
-            all = Allocate::make(tile_name(i), tile_.element_of(), Halide::MemoryType::AMXTile, {tile_side * tile_side}, const_true(), all);
+        // Halide 21 lets stages of one type share memory, and LLVM keeps only memory of tiles alone in registers. So the type is a vector.
+        for (int i = 0; i < 4; i++) all = Allocate::make(tile_name(i), tile_, Halide::MemoryType::AMXTile, {1}, const_true(), all);
         return all;
     }
 
