@@ -1,6 +1,7 @@
 #include "emit/kernel_key.h"
 #include "emit/cache.h"
 #include "ir/text.h"
+#include "lower/halide/amx_feature.h"
 
 namespace scalide {
 
@@ -24,7 +25,7 @@ std::string words_of(const Tiles &numbers) {
 
 std::string lowering_key(const Program &kernel, const Halide::Target &target, const LoweringHashes &hashes) {
     const std::string &kind = kernel.attributes.at("kind").word;
-    return hash_text(to_string(kernel) + target.to_string() + words_of(choose_budget(kind, target)) + sources_of(kind, hashes) +
+    return hash_text(to_string(kernel) + target_text(target) + words_of(choose_budget(kind, target)) + sources_of(kind, hashes) +
                      SCALIDE_HALIDE_VERSION);
 }
 

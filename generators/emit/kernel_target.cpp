@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <sstream>
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 namespace scalide {
 
@@ -40,6 +44,9 @@ const std::vector<CpuLevel> cpu_levels = {
     {"x86-64-v4",
      {Halide::Target::SSE41, Halide::Target::AVX, Halide::Target::F16C, Halide::Target::FMA, Halide::Target::AVX2, Halide::Target::AVX512,
       Halide::Target::AVX512_Skylake}},
+    {"x86-64-v4+amx",
+     {Halide::Target::SSE41, Halide::Target::AVX, Halide::Target::F16C, Halide::Target::FMA, Halide::Target::AVX2, Halide::Target::AVX512,
+      Halide::Target::AVX512_Skylake, Halide::Target::AVX512_Cannonlake, Halide::Target::AVX512_SapphireRapids, amx_feature}},
 };
 
 // Instructions of this machine that no level contains. A machine has them if Halide finds one of the features.
@@ -50,6 +57,7 @@ struct CpuExtension {
 const std::vector<CpuExtension> cpu_extensions = {
     {{Halide::Target::AVXVNNI, Halide::Target::AVX512_Zen5, Halide::Target::AVX512_SapphireRapids}, "AVX-VNNI"},
     {{Halide::Target::AVX512_Zen4, Halide::Target::AVX512_Zen5, Halide::Target::AVX512_SapphireRapids}, "AVX-512 VNNI, BF16"},
+    {{amx_feature}, "AMX"},
 };
 
 std::vector<std::string> target_names() {
@@ -72,13 +80,34 @@ bool contains(const Halide::Target &target, const Halide::Target &other) {
     return true;
 }
 
+/// Returns the text of a Halide target without its part `amx`, which Halide does not know.
+std::string without_amx(const std::string &text) {
+    std::string rest;
+    std::istringstream parts(text);
+    for (std::string part; std::getline(parts, part, '-');)
+        if (part != "amx") rest += (rest.empty() ? "" : "-") + part;
+    return rest;
+}
+
+/// Returns a Halide target with tiles. Halide emits their instructions for Sapphire Rapids only.
+Halide::Target with_amx(const Halide::Target &target, const std::string &text) {
+    if (target.arch == Halide::Target::X86 && target.bits == 64 && target.has_feature(Halide::Target::AVX512_SapphireRapids))
+        return target.with_feature(amx_feature);
+    throw UserError(
+        {{}, "target", "a target with amx must be for x86-64 and have avx512_sapphirerapids", "'" + text + "'", "Use x86-64-v4+amx"});
+}
+
 /// Returns the target of a level of x86-64, or of a Halide target. Nothing for other texts.
 std::optional<Halide::Target> cpu_or_halide_target(const std::string &text) {
     const auto level = std::ranges::find(cpu_levels, text, &CpuLevel::name);
-    if (level != cpu_levels.end()) return Halide::Target(Halide::get_host_target().os, Halide::Target::X86, 64, level->features);
-    if (text.ends_with("-amx")) return Halide::Target(text.substr(0, text.size() - 4)).with_feature(amx_feature); // TEMP
-    if (!Halide::Target::validate_target_string(text)) return {};
-    return Halide::Target(text);
+    if (level != cpu_levels.end()) {
+        Halide::Target target(Halide::get_host_target().os, Halide::Target::X86, 64);
+        target.set_features(level->features); // the constructor refuses a feature of ARM, which amx_feature is
+        return target;
+    }
+    const std::string rest = without_amx(text);
+    if (rest.empty() || !Halide::Target::validate_target_string(rest)) return {};
+    return rest == text ? Halide::Target(text) : with_amx(Halide::Target(rest), text);
 }
 
 /// Returns the operating system and the architecture of a target, without its features.
@@ -89,19 +118,44 @@ std::string named_host() {
     return name ? name : "";
 }
 
+/// True if this machine has tiles of bf16 and bytes, and the system lends them to processes. Linux names tiles only if the CPU has them.
+/// The build does not ask for permission, because permission raises the least size of signal stacks.
+bool has_usable_tiles(const Halide::Target &machine) {
+#if defined(__x86_64__) && defined(__linux__)
+    constexpr long get_supported = 0x1021; // ARCH_GET_XCOMP_SUPP of Linux 5.16
+    constexpr uint64_t tile_states = uint64_t(3) << 17;
+    constexpr uint32_t tile_bits = 1u << 22 | 1u << 24 | 1u << 25; // AMX-BF16, AMX-TILE, AMX-INT8
+    uint64_t supported = 0;
+    uint32_t leaf = 7, subleaf = 0, b, d;
+    if (!machine.has_feature(Halide::Target::AVX512_SapphireRapids)) return false;
+    __asm__("cpuid" : "+a"(leaf), "=b"(b), "+c"(subleaf), "=d"(d));
+    return (d & tile_bits) == tile_bits && syscall(SYS_arch_prctl, get_supported, &supported) == 0 &&
+           (supported & tile_states) == tile_states;
+#else
+    (void)machine;
+    return false;
+#endif
+}
+
+std::string level_names() {
+    std::vector<std::string> names;
+    for (const CpuLevel &level : cpu_levels) names.push_back(level.name);
+    return joined(names);
+}
+
 /// Returns what `host` means: the target that SCALIDE_HOST_TARGET names, or the CPU of this machine. Throws UserError for a target of
 /// another architecture or of a device.
 Halide::Target host_target() {
     const Halide::Target machine = Halide::get_host_target();
     const std::string name = named_host();
-    if (name.empty()) return machine;
+    if (name.empty()) return has_usable_tiles(machine) ? machine.with_feature(amx_feature) : machine;
     const auto target = cpu_or_halide_target(name);
     if (!target || machine_of(*target) != machine_of(machine) || target->has_gpu_feature())
         throw UserError({{},
                          "SCALIDE_HOST_TARGET",
                          "must be a CPU target for " + machine_of(machine),
                          "'" + name + "'",
-                         "Use x86-64-v2, x86-64-v3, x86-64-v4, or a Halide target such as x86-64-linux-avx2-fma-f16c"});
+                         "Use " + level_names() + ", or a Halide target such as x86-64-linux-avx2-fma-f16c"});
     return *target;
 }
 

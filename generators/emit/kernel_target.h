@@ -10,9 +10,10 @@ struct KernelTarget {
     std::optional<CudaAssembly> cuda; ///< set for CUDA only
 };
 
-/// Parses the target of a kernel: `host`, a device (`cuda`, `opencl`), a level of x86-64 (`x86-64-v3`) or a target of Halide. Adds the
-/// features that the runtime expects (no_runtime, no_asserts, no_bounds_query, user_context). The environment variable SCALIDE_HOST_TARGET
-/// may name the CPU that `host` means. Throws UserError for a text that Halide does not know.
+/// Parses the target of a kernel: `host`, a device (`cuda`, `opencl`), a level of x86-64 (`x86-64-v3`) or a target of Halide, which may
+/// have the part `amx` (lower/halide/amx_feature.h). Adds the features that the runtime expects (no_runtime, no_asserts, no_bounds_query,
+/// user_context). The environment variable SCALIDE_HOST_TARGET may name the CPU that `host` means. Throws UserError for a text that Halide
+/// does not know.
 Halide::Target parse_target(const std::string &text);
 
 /// Splits a list of targets at its commas. A list of several is for CPUs: each has instructions that those before it lack. Throws UserError

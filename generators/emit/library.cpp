@@ -3,6 +3,7 @@
 #include "emit/plan_text.h"
 #include "ir/text.h"
 #include "ir/words.h"
+#include "lower/halide/amx_feature.h"
 #include "lower/shapes/kernel_passes.h"
 #include "lower/values/panels.h"
 #include "schedules/dispatch.h"
@@ -95,6 +96,14 @@ ProgramForms<BuiltForm> with_targets(ProgramForms<Form> forms, const std::vector
     return built;
 }
 
+/// Returns the text of the target that a machine must have for a program. Only matmuls use tiles. Another program is bound without asking
+/// the system for them.
+std::string plan_target(const BuiltForm &built) {
+    const bool may_use_tiles = std::ranges::any_of(
+        built.kernels, [&](const auto &entry) { return built.kernel(entry.first).attributes.at("kind").word == "contract"; });
+    return target_text(may_use_tiles ? built.target.halide : built.target.halide.without_feature(amx_feature));
+}
+
 Plan plan_of(const BuiltForm &built, const LibraryProgram &source, const BuildOptions &options) {
     CallOrders call_orders;
     std::string identity = to_string(built.form.program);
@@ -109,7 +118,7 @@ Plan plan_of(const BuiltForm &built, const LibraryProgram &source, const BuildOp
     }
     plan.doc = source.doc;
     plan.requirements = built.form.requirements;
-    plan.target = built.target.halide.to_string();
+    plan.target = plan_target(built);
     plan.device = device_of(built.target.halide);
     plan.require_libraries = options.require_libraries || policy_of(source, options).require_libraries;
     plan.numerics = policy_of(source, options).name;

@@ -76,7 +76,8 @@ CLI::Option *ProgramOptions::add_to(CLI::App &command, const std::string &name) 
 void add_target(CLI::App &command, BuildOptions &build) {
     command
         .add_option("-t,--target", build.target,
-                    "Target: host, opencl, cuda, x86-64-v2, x86-64-v3, x86-64-v4, or a Halide target such as x86-64-linux-avx2-fma-f16c. "
+                    "Target: host, opencl, cuda, x86-64-v2, x86-64-v3, x86-64-v4, x86-64-v4+amx, or a Halide target such as "
+                    "x86-64-linux-avx2-fma-f16c. "
                     "Several CPUs with commas make one library, and bind takes the last one whose instructions the CPU has.")
         ->capture_default_str();
     command

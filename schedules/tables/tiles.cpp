@@ -40,7 +40,7 @@ Halide::Target::Feature feature_of(const YamlValue &word) {
     if (word.text() == "amx") return amx_feature;
     const auto feature = Halide::Target::feature_from_name(word.text());
     if (feature != Halide::Target::FeatureEnd) return feature;
-    std::vector<std::string> names;
+    std::vector<std::string> names{"amx"};
     for (int i = 0; i < Halide::Target::FeatureEnd; i++) names.push_back(Halide::Target::feature_to_name(Halide::Target::Feature(i)));
     word.fail("must be a feature of a Halide target", word.description(), suggestion(word.text(), names, ""));
 }
@@ -149,7 +149,7 @@ bool fits(const TileRow &row, const LoweredKernel &kernel, const Halide::Target 
 }
 
 [[noreturn]] void fail_without_row(const std::string &what, const Halide::Target &target) {
-    throw UserError({Location(), "tiles", "the table has no entry " + what + " on " + target.to_string(), "",
+    throw UserError({Location(), "tiles", "the table has no entry " + what + " on " + target_text(target), "",
                      "Complete the file that SCALIDE_TILES names"});
 }
 

@@ -1,12 +1,14 @@
-"""Libraries for several instruction sets. Usage: cpu_test.py SCALIDE TEST.
+"""Libraries for several instruction sets. Usage: cpu_test.py SCALIDE TEST [EMULATOR].
 
 native: on this machine those for AVX2 and AVX-512 (where it has that) give the same bits; those without FMA are close.
 emulated: under qemu, on CPUs that have no more, libraries for AVX2 and SSE4.1 give the bits that they give here, and one for AVX-512 is refused.
 levels: each level of x86-64 that this machine has gives what the interpreter gives. A library for all levels gives the bits of the best one: here, and
 under qemu on CPUs of lower levels.
+amx: a library for AVX2 and AMX runs with tiles under EMULATOR (tests/cpu/amx). It gives the bits of AVX2 if the CPU lacks tiles, or the system refuses them.
 host: `host` means the CPU that SCALIDE_HOST_TARGET names.
 tool: under qemu, on a CPU without AVX-512, the tool compiles for that CPU, and the library gives the bits of one for x86-64-v3 that is compiled here.
 """
+import errno
 import random
 import re
 import shutil
@@ -23,6 +25,8 @@ SSE, AVX2 = "x86-64-linux-sse41", "x86-64-linux-sse41-avx-avx2-fma-f16c"
 AVX512 = f"{AVX2}-avx512-avx512_skylake"
 CPU_OF = {SSE: "Nehalem", AVX2: "Haswell"}
 FLAGS_OF = {"x86-64-v2": {"sse4_1"}, "x86-64-v3": {"avx2", "fma", "f16c"}, "x86-64-v4": {"avx512f", "avx512dq", "avx512bw", "avx512vl", "avx512cd"}}
+# What code for x86-64-v4+amx uses besides tiles, in the programs of this folder. It has AVX-VNNI and AVX512-FP16, too: they use neither.
+SAPPHIRE_RAPIDS = FLAGS_OF["x86-64-v4"] | {"avx512_bf16", "avx512_vnni", "avx512_vbmi2", "avx512_bitalg", "avx512vbmi", "avx512ifma", "gfni"}
 CPU_OF_LEVEL = {"x86-64-v2": "Nehalem", "x86-64-v3": "Haswell"}
 SHAPES = {"x": (37, 40), "w": (40, 24), "g": (24,), "k": (37, 24), "v": (24, 10), "q": (37, 40), "p": (40, 24)}
 INTEGERS = {"k": ("I32", "i", range(7)), "q": ("I8", "b", range(-128, 128)), "p": ("I8", "b", range(-128, 128))}
@@ -111,6 +115,41 @@ def levels(scratch):
         print("no qemu-x86_64 (Debian: qemu-user): the choice was tested only for the CPU of this machine")
 
 
+def amx(scratch):
+    emulator = sys.argv[3] if len(sys.argv) > 3 else skip("no emulated tile unit: the sanitizers, or no x86-64")
+    if not SAPPHIRE_RAPIDS <= cpu_flags():
+        skip("this machine has no " + ", ".join(sorted(SAPPHIRE_RAPIDS - cpu_flags())))
+    level, both = "x86-64-v4+amx", "x86-64-v3,x86-64-v4+amx"
+    refuse = {"LD_PRELOAD": emulator, "EMULATED_TILES_REFUSED": str(errno.ENOSPC)}
+    plain = dict(scratch.environment)
+
+    def results(target, program, **variables):
+        scratch.environment.clear()
+        scratch.environment.update(plain, **variables)
+        return run(scratch, target, program=program)
+
+    # Conversions to f16 are AVX512-FP16, which the emulator lacks.
+    (scratch.path / "without_f16.scl").write_text((HERE / "kinds.scl").read_text().replace(" f16", " bf16"))
+    for program in ("without_f16.scl", "constants.scl"):
+        wanted = run(scratch, "host", program=program, options=("--interpret", "real"))
+        today = results("x86-64-v3", program)
+        tiles = results(level, program, LD_PRELOAD=emulator)
+        assert distance(tiles, wanted) < 1e-5 and tiles.get("z") == wanted.get("z"), program
+        assert results(both, program, LD_PRELOAD=emulator) == tiles, program
+        assert results(both, program, **refuse) == today, program
+        refused = results(level, program, **refuse)
+        assert refused.returncode == 1 and "the CPU has the AMX tiles of the target" in refused.stderr, refused
+        assert "sigaltstack" in refused.stderr and "No space left on device. " in refused.stderr, refused.stderr
+        refused = results(level, program, LD_PRELOAD=emulator, EMULATED_TILES_REFUSED=str(errno.EPERM))
+        assert "(seccomp). " in refused.stderr, refused.stderr
+        if "amx_tile" not in cpu_flags():
+            assert results(both, program) == today, program
+            lacking = results(level, program)
+            assert lacking.returncode == 1 and "the CPU must have all features of the target" in lacking.stderr, lacking
+    scratch.environment.clear()
+    scratch.environment.update(plain)
+
+
 def host(scratch):
     named = scratch.succeed("build", "constants.scl", "-o", "named", "--target", "x86-64-v3")
     scratch.environment["SCALIDE_HOST_TARGET"] = "x86-64-v3"
@@ -133,7 +172,7 @@ def tool(scratch):
     assert run(scratch, "host", qemu, "-cpu", CPU_OF_LEVEL["x86-64-v3"], program="constants.scl") == here
 
 
-TESTS = {test.__name__: test for test in (native, emulated, levels, host, tool)}
+TESTS = {test.__name__: test for test in (native, emulated, levels, amx, host, tool)}
 
 if __name__ == "__main__":
     if "avx2" not in cpu_flags():

@@ -60,8 +60,8 @@ endfunction()
 #
 # Options:
 #   NUMERICS <policy>     The precision policy: a built-in name (`scalide policies` lists them) or a .yaml file. Default: f32.
-#   TARGET <target>       host, opencl, cuda, x86-64-v2, x86-64-v3, x86-64-v4, or a Halide target such as x86-64-linux-avx2-fma-f16c.
-#                         Default: host.
+#   TARGET <target>       host, opencl, cuda, x86-64-v2, x86-64-v3, x86-64-v4, x86-64-v4+amx, or a Halide target such as
+#                         x86-64-linux-avx2-fma-f16c. Default: host.
 #   TARGETS <cpu>...      One library for several CPUs, such as x86-64-v2 x86-64-v3 x86-64-v4. scalide_bind takes the last one whose
 #                         instructions the CPU has. Put the CPU with the fewest instructions first.
 #   CUDA_ARCH <number>... With TARGET cuda: the compute capabilities to compile for, such as 90 100. Default: all that Scalide knows.
@@ -210,7 +210,7 @@ endfunction()
 # Sets `options` to the options for the machine that the library is for. In a cross build, sets `environment` to a command that names the C
 # compiler of the toolchain file.
 function(_scalide_target call options environment)
-    set(cpus host x86-64-v2 x86-64-v3 x86-64-v4)
+    set(cpus host x86-64-v2 x86-64-v3 x86-64-v4 x86-64-v4+amx)
     if(DEFINED ARG_TARGETS)
         _scalide_refuse("${call}" TARGETS TARGET CUDA_ARCH)
         _scalide_check_targets("${call}" CPU "${ARG_TARGETS}" ${cpus})

@@ -1,15 +1,21 @@
 #include "base/cpu_features.h"
+#include "base/emulated_cpu.h"
+#include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <dlfcn.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 namespace scalide {
 
 namespace {
 
-enum Source { leaf1_ecx, leaf7_ebx, leaf7_ecx, leaf7_1_eax, xcr0, source_count };
+enum Source { leaf1_ecx, leaf7_ebx, leaf7_ecx, leaf7_edx, leaf7_1_eax, xcr0, source_count };
 
 constexpr uint32_t bit(int index) { return uint32_t(1) << index; }
 
@@ -17,7 +23,8 @@ constexpr uint32_t ymm_state = bit(1) | bit(2), zmm_state = ymm_state | bit(5) |
 constexpr uint32_t skylake = bit(16) | bit(17) | bit(28) | bit(30) | bit(31); // f dq cd bw vl
 constexpr uint32_t cannonlake = skylake | bit(21);                            // ifma
 constexpr uint32_t vbmi = bit(1), zen4 = vbmi | bit(6) | bit(11) | bit(12);   // vbmi2 vnni bitalg
-constexpr uint32_t avx_vnni = bit(4), avx512_bf16 = bit(5);
+constexpr uint32_t avx_vnni = bit(4), avx512_bf16 = bit(5), avx512_fp16 = bit(23);
+constexpr uint32_t amx = bit(22) | bit(24) | bit(25), tile_state = bit(17) | bit(18); // bf16 tile int8
 
 /// One requirement of a part of a target string. A part may have several requirements, or none (mask 0).
 struct Requirement {
@@ -65,7 +72,10 @@ constexpr Requirement requirements[] = {
     {"avx512_zen5", leaf7_1_eax, avx512_bf16 | avx_vnni},
     {"avx512_sapphirerapids", leaf7_ebx, cannonlake},
     {"avx512_sapphirerapids", leaf7_ecx, zen4},
+    {"avx512_sapphirerapids", leaf7_edx, avx512_fp16}, // LLVM compiles for the CPU of this name, not for the features alone
     {"avx512_sapphirerapids", leaf7_1_eax, avx512_bf16 | avx_vnni},
+    {"amx", leaf7_edx, amx}, // and permission: refused_tiles
+    {"amx", xcr0, tile_state},
 };
 
 // These parts require no CPU feature: they select tuning and the lowest compute capability.
@@ -79,11 +89,17 @@ void read_cpu(uint32_t (&words)[source_count]) {
     if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) {
         words[leaf7_ebx] = b;
         words[leaf7_ecx] = c;
+        words[leaf7_edx] = d;
     }
     if (__get_cpuid_count(7, 1, &a, &b, &c, &d)) words[leaf7_1_eax] = a;
     if (words[leaf1_ecx] & osxsave) {
         uint32_t high;
         __asm__("xgetbv" : "=a"(words[xcr0]), "=d"(high) : "c"(0));
+    }
+    if (const auto *emulated = static_cast<const EmulatedCpu *>(dlsym(RTLD_DEFAULT, "scalide_emulated_cpu"))) {
+        words[leaf7_edx] |= emulated->leaf7_edx;
+        words[leaf7_1_eax] |= emulated->leaf7_1_eax;
+        words[xcr0] |= emulated->xcr0;
     }
 #else
     (void)words;
@@ -101,17 +117,54 @@ bool has_part(const uint32_t (&words)[source_count], const char *part, size_t le
     return known;
 }
 
+bool is_amx(const char *part, size_t length) { return length == 3 && std::memcmp(part, "amx", 3) == 0; }
+
+/// Asks the kernel of the system. Returns an errno.
+int ask_for_tiles() {
+#if defined(__x86_64__)
+    constexpr long request = 0x1023, tile_data = 18; // ARCH_REQ_XCOMP_PERM of Linux 5.16
+    const int before = errno;
+    const int refusal = syscall(SYS_arch_prctl, request, tile_data) == 0 ? 0 : errno;
+    errno = before;
+    return refusal;
+#else
+    return ENOSYS;
+#endif
+}
+
 } // namespace
+
+bool has_tiles() {
+    uint32_t words[source_count] = {};
+    read_cpu(words);
+    return has_part(words, "amx", 3);
+}
+
+int refused_tiles() {
+    constexpr int not_asked = -1;
+    static std::atomic<int> answer{not_asked};
+    // Two threads may both ask: the system gives both the same answer, and keeps it for all threads.
+    int known = answer.load(std::memory_order_acquire);
+    if (known == not_asked) {
+        const int asked = ask_for_tiles();
+        if (answer.compare_exchange_strong(known, asked, std::memory_order_acq_rel)) known = asked;
+    }
+    return known;
+}
 
 const char *missing_cpu_feature(const char *target, size_t *length) {
     uint32_t words[source_count] = {};
     read_cpu(words);
+    const char *tiles = nullptr; // asked for last: a program that this CPU cannot run needs no permission
     for (const char *part = target; *part;) {
         *length = std::strcspn(part, "-");
         if (!has_part(words, part, *length)) return part;
+        if (is_amx(part, *length)) tiles = part;
         part += *length + (part[*length] == '-');
     }
-    return nullptr;
+    if (!tiles || refused_tiles() == 0) return nullptr;
+    *length = 3;
+    return tiles;
 }
 
 } // namespace scalide

@@ -5,6 +5,9 @@
 #include "bind/check_collectives.h"
 #include "bind/extent.h"
 #include "context/entry.h"
+#include "files/safetensors_format.h"
+#include <cerrno>
+#include <cstring>
 
 namespace scalide {
 
@@ -210,9 +213,38 @@ scalide_status check_program(scalide_context *context, const scalide_program &pr
     return SCALIDE_INVALID_PROGRAM;
 }
 
+/// What to do if the system refuses tiles, by errno.
+struct TileAdvice {
+    int error;
+    const char *words;
+};
+constexpr TileAdvice tile_advice[] = {
+    {ENOSPC, "Give each alternative signal stack (sigaltstack) of the process at least 16384 bytes before it binds the program"},
+    {EPERM, "Permit arch_prctl in the filter for system calls (seccomp)"},
+    {EACCES, "Permit arch_prctl in the filter for system calls (seccomp)"},
+    {EINVAL, "Use Linux 5.16 or later, on which tiles are enabled"},
+    {ENOSYS, "Use Linux 5.16 or later, on which tiles are enabled"},
+    {EOPNOTSUPP, "Use Linux 5.16 or later, on which tiles are enabled"},
+};
+
+void complain_about_tiles(scalide_context *context, const scalide_program &program) {
+    const int error = refused_tiles();
+    Text text = complain(context, program) << "the CPU has the AMX tiles of the target " << program.target
+                                           << ", but the system does not permit them: ";
+    print_system_error(text, error);
+    for (const TileAdvice &row : tile_advice)
+        if (row.error == error) text << row.words << ". ";
+    text << "To run without tiles, build one library for several CPUs: scalide build --target x86-64-v4,x86-64-v4+amx (CMake: TARGETS).";
+}
+
 scalide_status check_cpu(scalide_context *context, const scalide_program &program) {
     size_t length;
-    if (const char *feature = missing_cpu_feature(program.target, &length)) {
+    const char *feature = missing_cpu_feature(program.target, &length);
+    if (feature && length == 3 && std::memcmp(feature, "amx", length) == 0 && has_tiles()) {
+        complain_about_tiles(context, program);
+        return SCALIDE_UNSUPPORTED_CPU;
+    }
+    if (feature) {
         Text text = complain(context, program) << "the CPU must have all features of the target " << program.target << ", but it has no ";
         for (size_t i = 0; i < length; ++i) text << feature[i];
         text << ". Build the program for this CPU, or one library for several CPUs: scalide build --target x86-64-v2,x86-64-v3 (CMake: "

@@ -171,6 +171,12 @@ bool has_tiles;
 void pass_on(int number, siginfo_t *information, void *context) {
     if (previous.sa_flags & SA_SIGINFO) return previous.sa_sigaction(number, information, context);
     if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) return previous.sa_handler(number);
+    const auto *code = reinterpret_cast<const uint8_t *>(static_cast<ucontext_t *>(context)->uc_mcontext.gregs[REG_RIP]);
+    char text[128];
+    int length = std::snprintf(text, sizeof text, "emulated tiles: an instruction that is not of AMX:");
+    for (int i = 0; i < 8; i++) length += std::snprintf(text + length, sizeof text - length, " %02x", code[i]);
+    text[length++] = '\n';
+    if (write(2, text, length) < 0) _exit(70);
     signal(number, SIG_DFL); // the instruction runs again, and the process ends
 }
 
@@ -247,12 +253,13 @@ __attribute__((destructor)) void finish() {
 
 } // namespace tiles
 
-extern "C" {
-
-const scalide::EmulatedCpu scalide_emulated_cpu = {
-    1u << 22 | 1u << 24 | 1u << 25, // AMX-BF16, AMX-TILE, AMX-INT8
+const scalide::EmulatedCpu scalide::scalide_emulated_cpu = {
+    1u << 22 | 1u << 23 | 1u << 24 | 1u << 25, // AMX-BF16, AVX512-FP16, AMX-TILE, AMX-INT8
+    1u << 4,                                   // AVX-VNNI
     3u << 17,
 };
+
+extern "C" {
 
 __attribute__((visibility("default"))) long syscall(long number, ...) noexcept {
     long arguments[6];
