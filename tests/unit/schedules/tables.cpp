@@ -1,3 +1,4 @@
+#include "lower/halide/amx_feature.h"
 #include "schedules/dispatch.h"
 #include "schedules/tables/tiles.h"
 #include <gtest/gtest.h>
@@ -133,6 +134,21 @@ TEST(schedules, budgets_are_those_of_the_target) {
     EXPECT_EQ(refusal([&] { choose_budgets(rows, gpu); }), "tiles: the table has no entry with the budget of kernels of kind row on "
                                                            "x86-64-linux-cuda. Complete the file that SCALIDE_TILES "
                                                            "names");
+}
+
+TEST(schedules, tiles_of_amx_have_a_name) {
+    const std::vector<TileRow> rows =
+        parse_tiles("- {kind: contract, features: [amx], budget: {panel_vectors: 4, bf16_pairs: 0, byte_quads: 1}}\n"
+                    "- {kind: contract, budget: {panel_vectors: 2, bf16_pairs: 0, byte_quads: 0}}\n",
+                    "tiles.yaml");
+    const Halide::Target vectors("x86-64-linux-avx512_sapphirerapids"), tiles = vectors.with_feature(amx_feature);
+    EXPECT_EQ(choose_budget(rows, "contract", tiles).at("panel_vectors"), 4);
+    EXPECT_EQ(choose_budget(rows, "contract", vectors).at("panel_vectors"), 2);
+    EXPECT_EQ(target_text(tiles), "x86-64-linux-avx512_sapphirerapids-amx");
+    EXPECT_EQ(target_text(vectors), "x86-64-linux-avx512_sapphirerapids");
+    EXPECT_EQ(refusal([&] { choose_budgets(rows, tiles); }), "tiles: the table has no entry with the budget of kernels of kind column on "
+                                                             "x86-64-linux-avx512_sapphirerapids-amx. Complete the file that "
+                                                             "SCALIDE_TILES names");
 }
 
 TEST(schedules, the_first_row_that_fits_is_taken) {
