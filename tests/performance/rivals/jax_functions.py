@@ -140,8 +140,8 @@ def transpose(x):
     return x.T
 
 
-def dropout(x):
-    return jnp.where(jax.random.bernoulli(jax.random.PRNGKey(0), 0.9, x.shape), x / 0.9, 0).astype(x.dtype)
+def dropout(x, seed):
+    return jnp.where(jax.random.bernoulli(jax.random.PRNGKey(seed), 0.9, x.shape), x / 0.9, 0).astype(x.dtype)
 
 
 def maximum_middle(x):

@@ -12,14 +12,14 @@ body { margin: 0; background: var(--ground); color: var(--text); font: 15px/1.45
 main { max-width: 1180px; margin: 0 auto; padding: 24px 16px 48px; }
 h1 { font-size: 1.5rem; margin: 0 0 8px; } h2 { font-size: 1.1rem; margin: 32px 0 4px; }
 p, li { margin: 4px 0; overflow-wrap: anywhere; } .quiet, small { color: var(--quiet); } ul { padding-left: 18px; }
-.row { display: grid; grid-template-columns: minmax(210px, 3fr) 4fr 54px minmax(210px, 3fr) 84px; gap: 2px 14px; align-items: center; padding: 5px 0;
+.row { display: grid; grid-template-columns: minmax(250px, 3.4fr) 3.4fr 54px minmax(210px, 3fr) 92px; gap: 2px 14px; align-items: center; padding: 5px 0;
   border-top: 1px solid var(--line); font-variant-numeric: tabular-nums; }
 .head { color: var(--quiet); font-size: 0.85rem; }
 .ratio, .share { text-align: right; } .ratio { font-weight: 600; }
 .bar { position: relative; height: 14px; border-radius: 3px; background: linear-gradient(90deg, transparent calc(50% - 1px), var(--quiet) 0 calc(50% + 1px), transparent 0), color-mix(in srgb, var(--line) 55%, transparent); }
 .bar i { position: absolute; top: 2px; bottom: 2px; border-radius: 2px; } .ahead { background: var(--ahead); } .behind { background: var(--behind); }
 @media (max-width: 760px) {
-  .row { grid-template-columns: 1fr 54px; } .bar { grid-column: 1; grid-row: 2; } .ratio { grid-column: 2; grid-row: 2; }
+  .row { grid-template-columns: 1fr 84px; } .bar { grid-column: 1; grid-row: 2; } .ratio { grid-column: 2; grid-row: 2; }
   .name { grid-column: 1; grid-row: 1; } .share { grid-column: 2; grid-row: 1; white-space: nowrap; justify-self: end; } .times { grid-column: 1 / 3; }
   .head { display: none; }
 }
@@ -41,7 +41,7 @@ def row(made):
     times += f", {html.escape(made['rival'])} {made['rival_ms']:.4g} ms" if made["rival"] else ", no rival"
     warning = ("disturbed " if made["disturbed"] else "") + ("results differ" if made["wrong"] else "")
     ratio = "-" if made["ratio"] is None else f"{made['ratio']:.2f}"
-    share = "" if made["share"] is None else f"{made['share']:.2f}"
+    share = "" if made["share"] is None else f"{made['share']:.2f} of {made['limit']}"
     return (f'<div class="row"><div class="name">{html.escape(made["work"])} <small>{made["dtype"]} {warning}</small></div>{bar(made["ratio"])}'
             f'<div class="ratio">{ratio}</div><div class="times"><small>{times}</small></div><div class="share"><small>{share}</small></div></div>')  # fmt: skip
 
@@ -49,7 +49,7 @@ def row(made):
 def section(limit, title, share, summaries):
     mine = [made for made in summaries if made["limit"] == limit]
     head = f'<div class="row head"><div>work</div><div>slower, faster than the best rival: 1/4 to 4</div><div class="ratio">ratio</div><div>times</div><div class="share">{share}</div></div>'
-    return f"<h2>{title}</h2><p class=\"quiet\">Right of each name, or above each ratio: {share}.</p>{head}{''.join(map(row, mine))}" if mine else ""
+    return f"<h2>{title}</h2>{head}{''.join(map(row, mine))}" if mine else ""
 
 
 def totals(summaries):

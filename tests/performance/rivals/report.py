@@ -33,8 +33,8 @@ def marks(made):
 def heading(machine):
     """Lines about the machine and the versions."""
     yield f"CPU: {machine['cpu']} (family/model {machine['family']}), {machine['threads']} of {machine['cores']} cores. Features: {' '.join(machine['features'])}."
-    for feature, flag in (("AMX", "amx_tile"), ("AVX-512 BF16", "avx512_bf16")):
-        yield f"{feature}: {'yes' if flag in machine['features'] else 'no'}."
+    named = (("AMX", "amx_tile"), ("AVX-512 BF16", "avx512_bf16"))
+    yield " ".join(f"{feature}: {'yes' if flag in machine['features'] else 'no'}." for feature, flag in named)
     yield f"Date: {machine['date']}. Versions: {', '.join(machine['versions'].values())}. {machine['rounds']} rounds of {machine['seconds']} s."
     for name, reason in machine["missing"].items():
         yield f"{name}: {reason}"

@@ -25,7 +25,7 @@ class Recorded(unittest.TestCase):
 
     def test_reasons_are_below_the_table(self):
         text = table(MACHINE, ROWS)
-        for line in ("onednn: cannot be installed. ERROR: No matching distribution found for onednn-cpu-gomp==2023.2.0", "AMX: no.", "AVX-512 BF16: yes.",
+        for line in ("onednn: cannot be installed. ERROR: No matching distribution found for onednn-cpu-gomp==2023.2.0", "AMX: no. AVX-512 BF16: yes.",
                      "- torch compile: BackendError: no compiler. Works: transpose f32", "- jax: no answer in 300 s. Works: dropout f32",
                      "- scalide library: TraceError: no rule. Works: roll f32",
                      "! transpose f32: the results of jax and Scalide differ by 5.0e-01, allowed is 1e-03"):  # fmt: skip

@@ -131,7 +131,7 @@ def machine_of(arguments, versions, missing):
 def prepare(name, systems, scratch):
     """Asks all systems for a work. Returns the row without its rounds, and the systems that can do the work."""
     work = WORKS[name]
-    row = {"work": work.name, "dtype": work.dtype, "flops": work.flops, "bytes": 0, "failed": {}, "differences": {}, "tolerance": TOLERANCE[work.dtype]}
+    row = {"work": work.name, "dtype": work.dtype, "flops": work.flops, "bytes": 0, "failed": {}, "differences": {}, "tolerance": work.allowed or TOLERANCE[work.dtype]}
     able = {}
     for system_name, system in systems.items():
         file = scratch / f"{system_name}.npz"

@@ -13,7 +13,7 @@ settings = {"threads": 0}
 
 def version(threads):
     settings["threads"] = threads
-    return "scalide"
+    return f"Scalide {scalide.__version__}"
 
 
 def variants(work):

@@ -104,7 +104,7 @@ FUNCTIONS = {
     "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"), "gelu_erf": F.gelu, "bias_gelu": lambda x, bias: F.gelu(x + bias, approximate="tanh"),
     "softmax": lambda x: F.softmax(x, -1), "layer_norm": lambda x, gain, bias: F.layer_norm(x, gain.shape, gain, bias),
     "layer_norm_gradient": layer_norm_gradient, "rms_norm": rms_norm, "amax_cast": amax_cast, "amax_then_cast": amax_then_cast,
-    "cast_transpose": cast_transpose, "transpose": lambda x: x.t().contiguous(), "dropout": lambda x: F.dropout(x, 0.1, training=True),
+    "cast_transpose": cast_transpose, "transpose": lambda x: x.t().contiguous(), "dropout": lambda x, seed: F.dropout(x, 0.1, training=True),
     "maximum_middle": lambda x: x.amax(1), "mean_middle": lambda x: x.mean((1, 2)), "concatenation": lambda *arrays: torch.cat(arrays, 1),
     "roll": lambda x: torch.roll(x, 1000, 1), "embedding_gradient": embedding_gradient,
     "convolution": lambda x, kernel: F.conv2d(x, kernel, padding="same"),

@@ -20,6 +20,9 @@ COLUMNS, SHORT, VOCABULARY = 4096, 512, 32768
 RATE = 0.1  # of all training steps
 # The largest difference from a rival, divided by the largest magnitude of the result. Sums in bf16 works round at different places.
 TOLERANCE = {"f32": 1e-3, "bf16": 6e-2, "i8": 0.0, "f8": 1e-3}
+# In the CNN, one of 1.6 million inputs of a relu rounds to the other side of 0. This changes the gradient of one bias by 5e-3 (Scalide next to
+# float64, EPYC Zen 4, 2026-11-29). The other biases of that layer differ by at most 5e-7.
+RELU_AT_ZERO = {"f32": 2e-2, "bf16": TOLERANCE["bf16"]}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +44,7 @@ class Work:
     flops: int = 0  # 0: the limit of the work is the bytes that it moves
     donated: int = 0
     constant: int = 0
+    allowed: float = 0.0  # the largest difference from a rival, if it is not the one in TOLERANCE
     compared: bool = True  # False: the result is random, so no two systems have the same
 
 
@@ -104,7 +108,8 @@ def _cnns(dtype):
     first = _matmul_flops(batch * 28 * 28, 32, 9)
     rest = _matmul_flops(batch * 14 * 14, 64, 9 * 32) + _matmul_flops(batch, 256, 3136) + _matmul_flops(batch, 10, 256)
     data = Array((batch, 28, 28, 1), dtype, "uniform"), Array((batch, 10), dtype, "one_hot")
-    yield Work("CNN step", "cnn_step", dtype, (*params, *data), 3 * (first + rest) - first, donated=len(params))
+    yield Work("CNN step", "cnn_step", dtype, (*params, *data), 3 * (first + rest) - first, donated=len(params),
+               allowed=RELU_AT_ZERO[dtype])  # fmt: skip
 
 
 def _rows(dtype):
@@ -125,7 +130,7 @@ def _rows(dtype):
     ):  # fmt: skip
         yield Work(name, function, dtype, tuple(arrays))
     yield Work("AdamW", "adamw", dtype, (x, tensor(numbers="zeros"), tensor(numbers="zeros"), x), donated=3)
-    yield Work("dropout", "dropout", dtype, (x,), compared=False)
+    yield Work("dropout", "dropout", dtype, (x, Array((), "i32", 1 << 30)), compared=False)
 
 
 def _others():
