@@ -14,7 +14,7 @@ MACHINE, ROWS = rivals.read_lines(Path(__file__).with_name("recorded.jsonl"))
 
 class Recorded(unittest.TestCase):
     def test_the_best_rival_is_the_one_with_the_least_median(self):
-        self.assertEqual(cells(summary(ROWS[0])), ["matmul 128 x 512 x 512", "bf16", "0.4000", "0.4000", "torch eager", "1.25", "0.84 of peak", ""])
+        self.assertEqual(cells(summary(ROWS[0])), ["matmul 128 x 512 x 512", "bf16", "0.4000", "0.4000", "torch eager", "1.25", "0.42 of peak", ""])
 
     def test_disturbed_and_wrong_rows_are_marked(self):
         self.assertEqual(cells(summary(ROWS[1])), ["transpose", "f32", "10.0000", "8.0000", "jax jit", "0.80", "0.50 of copy", "~!"])
@@ -50,6 +50,14 @@ class Results(unittest.TestCase):
             self.assertEqual(rivals.difference(*files), float("inf"))
             np.savez(files[1], np.full(3, np.nan, np.float32))
             self.assertEqual(rivals.difference(*files), float("inf"))
+
+    def test_three_quiet_rounds_are_enough(self):
+        def rounds(*others):
+            return [{"others": part} for part in others]
+
+        self.assertEqual(rivals.chosen(rounds(0.5, 0.01, 0.06, 0.02, 0.4), 5), rounds(0.01, 0.06, 0.02))
+        self.assertEqual(rivals.chosen(rounds(0.5, 0.01, 0.3, 0.02), 3), rounds(0.01, 0.02, 0.3))
+        self.assertEqual(rivals.chosen(rounds(0.01, 0.02, 0.5), 2), rounds(0.01, 0.02))
 
     def test_inputs_are_the_same_in_every_process(self):
         first, again = (inputs(WORKS["tiny matmul f32"]) for _ in range(2))

@@ -8,7 +8,7 @@ NAME: only works whose name and dtype contain this text, such as "matmul" or "so
 --from: measures nothing, and makes the table and the page of a file that --json wrote.
 
 A ratio is the time of the best rival divided by the time of Scalide: above 1, Scalide is faster. It is the median of the ratios of the rounds.
-A round in which other programs took more than 6 % of the cores is repeated. If too few rounds are quiet, the row has the mark ~.
+A round in which other programs took more than 6 % of the cores is repeated. If fewer than 3 rounds are quiet, the row has the mark ~.
 A share is the speed of Scalide next to a copy of as many bytes as the work must read and write, or next to the FMAs of f32 that the cores can do.
 """
 import argparse
@@ -185,8 +185,14 @@ def measure(name, systems, limits, arguments, scratch):
     rounds = []
     while "scalide" in able and len(rounds) < arguments.rounds + arguments.repeats and sum(r["others"] <= DISTURBED for r in rounds) < arguments.rounds:
         rounds.append(one_round(row, able, limits, arguments.seconds))
-    row["rounds"] = sorted(rounds, key=lambda made: made["others"])[:arguments.rounds]
+    row["rounds"] = chosen(rounds, arguments.rounds)
     return row
+
+
+def chosen(rounds, count):
+    """Returns the quiet rounds if there are enough for a median, otherwise the rounds with the least disturbance."""
+    quiet = [made for made in rounds if made["others"] <= DISTURBED]
+    return quiet if len(quiet) >= min(3, count) else sorted(rounds, key=lambda made: made["others"])[:count]
 
 
 def run(arguments):
