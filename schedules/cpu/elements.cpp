@@ -7,13 +7,30 @@
 namespace scalide {
 namespace {
 using Halide::TailStrategy;
+using Halide::VarOrRVar;
 
 int lanes_of(size_t loops, const Tiles &tiles) { return tiles.at(loops == 1 ? "line" : "lanes"); }
 
+/// Returns a new loop of the same kind, because a loop over a reduction domain can only become such loops.
+VarOrRVar new_loop_like(const VarOrRVar &loop, const std::string &name) {
+    return loop.is_rvar ? VarOrRVar(Halide::RVar(name)) : VarOrRVar(Halide::Var(name));
+}
+
+/// Fuses loops, innermost first, into one. One of them may run over a reduction domain.
+VarOrRVar fuse_mixed_loops(Halide::Stage nest, const std::vector<VarOrRVar> &loops) {
+    VarOrRVar fused = loops[0];
+    for (size_t i = 1; i < loops.size(); i++) {
+        const VarOrRVar both = fused.is_rvar ? fused : loops[i];
+        nest.fuse(fused, loops[i], both);
+        fused = both;
+    }
+    return fused;
+}
+
 /// If only the inner loop is long, its vectors are divided into tasks.
-void schedule_line(Halide::Stage nest, const Halide::Var &x, const Halide::Expr &columns, const Tiles &tiles, TailStrategy tail) {
+void schedule_line(Halide::Stage nest, const VarOrRVar &x, const Halide::Expr &columns, const Tiles &tiles, TailStrategy tail) {
     const int lanes = tiles.at("line");
-    Halide::Var vector("vector");
+    const VarOrRVar vector = new_loop_like(x, "vector");
     nest.split(x, vector, x, lanes, tail).vectorize(x);
     parallelize(nest, vector, (columns + lanes - 1) / lanes, lanes, tiles.at("task"));
 }
@@ -56,38 +73,23 @@ void schedule_whole_vectors(const KernelOutput &output, const std::vector<Halide
 }
 
 /// A task has as many whole rows as fit. Long rows are divided first.
-void schedule_rows(Halide::Stage nest, const std::vector<Halide::Var> &axes, const std::vector<Halide::Expr> &extents, const Tiles &tiles) {
+void schedule_rows(Halide::Stage nest, const std::vector<VarOrRVar> &axes, const std::vector<Halide::Expr> &extents, const Tiles &tiles) {
     const int task = tiles.at("task");
-    std::vector<Halide::Var> outer(axes.begin() + 1, axes.end());
+    std::vector<VarOrRVar> outer(axes.begin() + 1, axes.end());
     Halide::Expr pieces = 1, work = extents[0];
     std::vector<Halide::Expr> rows(extents.begin() + 1, extents.end());
     if (!Halide::Internal::can_prove(extents[0] <= task)) {
-        Halide::Var piece("piece");
+        const VarOrRVar piece = new_loop_like(axes[0], "piece");
         pieces = max(1, (extents[0] + task - 1) / task);
         work = max(1, (extents[0] + pieces - 1) / pieces); // with `task`, every row would need that many vectors, even a short one
         nest.split(axes[0], piece, axes[0], work, TailStrategy::GuardWithIf);
         outer.insert(outer.begin(), piece);
     }
     vectorize_masked(nest, axes[0], work, tiles.at("lanes"));
-    parallelize(nest, *fuse_loops(nest, outer), product(rows) * pieces, work, task);
+    parallelize(nest, fuse_mixed_loops(nest, outer), product(rows) * pieces, work, task);
 }
 
-/// The parts of concatenations along the last axis, one loop nest for each.
-void schedule_parts(Halide::Func func, const std::vector<Halide::Expr> &extents, const Tiles &tiles) {
-    const std::vector<Halide::Var> axes = func.args();
-    const Halide::Expr rows = product({extents.begin() + 1, extents.end()});
-    for (int part = 0; part < func.num_update_definitions(); part++) {
-        Halide::Stage nest = func.update(part);
-        const Halide::RVar column = func.rvars(part)[0];
-        const Halide::Expr width = func.function().update(part).schedule().rvars()[0].extent;
-        vectorize_masked(nest, column, width, tiles.at("lanes"));
-        parallelize(nest, *fuse_loops(nest, {axes.begin() + 1, axes.end()}), rows, width, tiles.at("task"));
-    }
-}
-
-} // namespace
-
-void schedule_nest(Halide::Stage nest, const std::vector<Halide::Var> &axes, const std::vector<Halide::Expr> &extents, const Tiles &tiles) {
+void schedule_loops(Halide::Stage nest, const std::vector<VarOrRVar> &axes, const std::vector<Halide::Expr> &extents, const Tiles &tiles) {
     if (axes.size() == 1) {
         schedule_line(nest, axes[0], extents[0], tiles, TailStrategy::Predicate);
     } else if (axes.size() > 1) {
@@ -95,9 +97,31 @@ void schedule_nest(Halide::Stage nest, const std::vector<Halide::Var> &axes, con
     }
 }
 
+/// The parts of a concatenation, one loop nest for each.
+void schedule_parts(const KernelOutput &output, const std::vector<Halide::Expr> &extents, const Tiles &tiles) {
+    Halide::Func func = output.func;
+    const std::vector<Halide::Var> args = func.args();
+    const size_t joined = args.size() - 1 - size_t(*output.joined_axis);
+    for (int part = 0; part < func.num_update_definitions(); part++) {
+        std::vector<VarOrRVar> axes(args.begin(), args.end());
+        std::vector<Halide::Expr> of_part = extents;
+        axes[joined] = func.rvars(part)[0];
+        of_part[joined] = func.function().update(part).schedule().rvars()[0].extent;
+        Halide::Stage nest = func.update(part);
+        if (axes.size() > 1) nest.reorder(axes);
+        schedule_loops(nest, axes, of_part, tiles);
+    }
+}
+
+} // namespace
+
+void schedule_nest(Halide::Stage nest, const std::vector<Halide::Var> &axes, const std::vector<Halide::Expr> &extents, const Tiles &tiles) {
+    schedule_loops(nest, {axes.begin(), axes.end()}, extents, tiles);
+}
+
 void schedule_elements(const LoweredKernel &kernel, const KernelOutput &output, const Tiles &tiles) {
     const std::vector<Halide::Expr> extents = bound_loops(kernel, output);
-    if (output.has_parts) return schedule_parts(output.func, extents, tiles);
+    if (output.joined_axis) return schedule_parts(output, extents, tiles);
     if (!output.func.has_update_definition() && !extents.empty() && moves_elements(kernel.program)) {
         schedule_whole_vectors(output, extents, tiles);
     }

@@ -29,7 +29,7 @@ void vectorize_masked(Halide::Stage nest, const Halide::VarOrRVar &loop, const E
 
 // Tasks have equal sizes, instead of `task` elements and a shorter last one. Their loops then have exact extents, instead of a constant
 // extent with a test in every iteration.
-void parallelize(Halide::Stage nest, const Var &loop, const Expr &count, const Expr &work, int task) {
+void parallelize(Halide::Stage nest, const Halide::VarOrRVar &loop, const Expr &count, const Expr &work, int task) {
     std::optional<int64_t> all = known(count * work);
     if (all && *all <= task) {
         return;
@@ -37,7 +37,7 @@ void parallelize(Halide::Stage nest, const Var &loop, const Expr &count, const E
     Expr grain = max(1, task / max(work, 1));
     Expr tasks = max(1, (count + grain - 1) / grain);
     Expr size = max(1, (count + tasks - 1) / tasks);
-    Var outer("task");
+    const Halide::VarOrRVar outer = loop.is_rvar ? Halide::VarOrRVar(Halide::RVar("task")) : Halide::VarOrRVar(Var("task"));
     nest.split(loop, outer, loop, Halide::Internal::simplify(size), TailStrategy::GuardWithIf).parallel(outer).never_partition(outer);
 }
 

@@ -11,7 +11,7 @@ void vectorize_masked(Halide::Stage nest, const Halide::VarOrRVar &loop, const H
 
 /// Runs a loop of `count` iterations of `work` elements each in parallel tasks of about `task` elements. Does nothing if all of it is
 /// provably one task. A parallel loop with one task costs only a call, because the runtime runs it in place.
-void parallelize(Halide::Stage nest, const Halide::Var &loop, const Halide::Expr &count, const Halide::Expr &work, int task);
+void parallelize(Halide::Stage nest, const Halide::VarOrRVar &loop, const Halide::Expr &count, const Halide::Expr &work, int task);
 
 /// Returns the product of loop extents.
 Halide::Expr product(const std::vector<Halide::Expr> &extents);

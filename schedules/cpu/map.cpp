@@ -13,11 +13,11 @@ namespace {
 /// What an element may cost without a smaller task, in additions of a vector's element and bytes of arrays, which take about as long.
 constexpr int cheap_element = 24;
 
-/// Counts the operators and arrays of the output's shape. The operands of a concatenation have another last axis.
+/// Counts the operators and arrays of the output's shape. The operands of a concatenation have another extent of one axis.
 int cost_of_element(const Program &program, const KernelOutput &output) {
     const auto compared = [&](ValueId value) {
         Extents shape = program.type(value).shape;
-        if (output.has_parts && !shape.empty()) shape.pop_back();
+        if (output.joined_axis && *output.joined_axis < std::ssize(shape)) shape.erase(shape.begin() + *output.joined_axis);
         return shape;
     };
     const Extents own = compared(program.results[output.results[0]].value);

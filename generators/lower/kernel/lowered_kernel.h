@@ -7,8 +7,8 @@ namespace scalide {
 /// One output Func of the pipeline. Results that share a loop are components of one Tuple.
 struct KernelOutput {
     Halide::Func func;
-    std::vector<int> results; ///< results of the kernel program, one for each component
-    bool has_parts = false;   ///< each update writes one part of the last axis, which is its RVar
+    std::vector<int> results;            ///< results of the kernel program, one for each component
+    std::optional<int> joined_axis = {}; ///< each update writes one part of this axis, which is its RVar
 };
 
 /// The name of an input buffer is this prefix and the index of the argument.

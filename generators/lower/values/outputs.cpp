@@ -57,7 +57,8 @@ public:
             add_parts(joins);
         }
         fix_layout(func_, type(0).shape, lowering_.kernel, reads_strides(lowering_.kernel, results_));
-        lowering_.kernel.outputs.push_back({func_, results_, !joins.parts.empty()});
+        const std::optional<int> joined = joins.parts.empty() ? std::nullopt : std::optional(joins.axis);
+        lowering_.kernel.outputs.push_back({func_, results_, joined});
     }
 
 private:
@@ -99,11 +100,11 @@ private:
             const Halide::Expr extent = lowering_.values.extent(joins.parts[part]);
             const Halide::RDom column(0, extent, func_.name() + "_part_" + std::to_string(part));
             Index index = to_index(vars_);
-            index.back() = start + column;
+            index[size_t(joins.axis)] = start + column;
             for (const ValueId join : joins.values)
-                lowering_.values.bind(join, [this, join, part, column, here = index](Index at) {
+                lowering_.values.bind(join, [this, join, part, column, here = index, axis = size_t(joins.axis)](Index at) {
                     internal_check(same_index(at, here), "a part of a concatenation is read elsewhere than where it is written");
-                    at.back() = Halide::Expr(column);
+                    at[axis] = Halide::Expr(column);
                     return lowering_.values.at(lowering_.values.producer(join)->operands[part], at);
                 });
             assign(func_(buffer_order(index)), over(column, words(index)));

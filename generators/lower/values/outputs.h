@@ -3,10 +3,11 @@
 
 namespace scalide {
 
-/// Concatenations along the last axis with equal parts.
+/// Concatenations along one axis with equal parts.
 struct Joins {
     std::vector<ValueId> values;
-    std::vector<Extent> parts; ///< their extents along the last axis
+    std::vector<Extent> parts; ///< their extents along the axis
+    int axis = 0;
 };
 
 /// Adds an output: one Func over `vars` (first axis first) for results of one shape. If a result overwrites an inout argument, the Func
