@@ -131,10 +131,13 @@ private:
     }
 
     /// Defines func(vars) as the sum of the terms of `r`, starting at the position `first`.
-    void add_terms(Func func, const std::vector<Var> &vars, const Halide::RDom &r, const std::vector<Expr> &first) {
+    void add_terms(Func func, const std::vector<Var> &vars, Halide::RDom r, const std::vector<Expr> &first) {
         if (tiles_.step_terms != 0) return tiles_.define(func, vars, first[0], r.x.extent());
         std::vector<Expr> at;
-        for (size_t i = 0; i < axes_.size(); i++) at.push_back(first[i] + r[int(i)]);
+        for (size_t i = 0; i < axes_.size(); i++) {
+            at.push_back(first[i] + r[int(i)]);
+            if (axes_[i].has_term) r.where(axes_[i].has_term(at.back()));
+        }
         func(vars) = zero_;
         assign(func(vars), over(r, Halide::Tuple(add_term_(func(vars), at))));
     }
@@ -196,6 +199,7 @@ private:
         Expr begins = Halide::Internal::const_true(), number = 0, inner = 1;
         for (int i = 0; i < axes; i++) {
             at.push_back(r[axes + i] * blocks_[size_t(i)].size + r[i]);
+            internal_check(!axes_[size_t(i)].has_term, "a sum in one loop with conditional terms");
             if (!blocks_[size_t(i)].is_whole) r.where(at.back() < axes_[size_t(i)].extent);
             begins = begins && r[i] == 0;
             number = number + r[axes + i] * inner;

@@ -7,6 +7,8 @@ namespace scalide {
 struct SumAxis {
     Halide::Expr extent;
     double most = 0; ///< an upper bound of the extent
+    /// Returns the condition under which there is a term at this position. Undefined: always. It may depend on the arguments of the sum.
+    std::function<Halide::Expr(const Halide::Expr &position)> has_term = {};
 };
 
 /// Returns the sum axis for this extent of a kernel.
