@@ -30,15 +30,10 @@ std::string run_command(const std::string &command) {
     return output;
 }
 
-/// Returns the target of a CPU with AMX and AVX-512. Asks the system for permission to use tiles.
-Halide::Target with_tiles(Halide::Target host) {
+/// Asks the system for permission to use tiles of AMX.
+void request_tiles() {
     constexpr int arch_req_xcomp_perm = 0x1023, tile_data = 18;
     if (syscall(SYS_arch_prctl, arch_req_xcomp_perm, tile_data) != 0) throw std::runtime_error("the system permits no AMX tiles");
-    for (const auto other : {Halide::Target::AVX512_Zen4, Halide::Target::AVX512_Zen5}) host = host.without_feature(other);
-    host.processor_tune = Halide::Target::ProcessorGeneric;
-    return host.with_feature(Halide::Target::AVX512_Cannonlake)
-        .with_feature(Halide::Target::AVX512_SapphireRapids)
-        .with_feature(amx_feature);
 }
 
 constexpr size_t inout_alignment = 64; ///< what bind asks for
@@ -108,13 +103,25 @@ private:
 
 } // namespace
 
+Halide::Target with_tiles(Halide::Target target) {
+    for (const auto other : {Halide::Target::AVX512_Zen4, Halide::Target::AVX512_Zen5}) target = target.without_feature(other);
+    target.processor_tune = Halide::Target::ProcessorGeneric;
+    using Halide::Target;
+    for (const auto feature : {Target::SSE41, Target::AVX, Target::AVX2, Target::FMA, Target::F16C, Target::AVX512, Target::AVX512_Skylake,
+                               Target::AVX512_Cannonlake, Target::AVX512_SapphireRapids, amx_feature})
+        target = target.with_feature(feature);
+    return target;
+}
+
 Halide::Target kernel_target() {
-    const Halide::Target host = Halide::get_host_target();
-    return (std::getenv("SCALIDE_TEST_AMX") ? with_tiles(host) : host)
-        .with_feature(Halide::Target::NoRuntime)
-        .with_feature(Halide::Target::NoAsserts)
-        .with_feature(Halide::Target::NoBoundsQuery)
-        .with_feature(Halide::Target::UserContext);
+    const Halide::Target host = Halide::get_host_target()
+                                    .with_feature(Halide::Target::NoRuntime)
+                                    .with_feature(Halide::Target::NoAsserts)
+                                    .with_feature(Halide::Target::NoBoundsQuery)
+                                    .with_feature(Halide::Target::UserContext);
+    if (!std::getenv("SCALIDE_TEST_TILES")) return host;
+    request_tiles();
+    return with_tiles(host);
 }
 
 CompiledKernel::CompiledKernel(const Program &program, const Halide::Target &target, Accesses accesses) try {

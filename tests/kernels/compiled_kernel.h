@@ -8,8 +8,12 @@ namespace scalide {
 /// Storage words of one array, dense and row-major.
 using Words = std::vector<uint8_t>;
 
-/// The CPU of this machine, without the checks and without the runtime of Halide.
+/// The CPU of this machine, without the checks and without the runtime of Halide. If the environment variable SCALIDE_TEST_TILES is set,
+/// the same CPU with tiles of AMX, for which it asks the system for permission.
 Halide::Target kernel_target();
+
+/// A target of x86-64 with the instructions of a CPU with AMX.
+Halide::Target with_tiles(Halide::Target target);
 
 /// Whether every access is checked (kernels/checked_accesses.h), which is slow.
 enum class Accesses { trusted, checked };
