@@ -2,13 +2,19 @@
 #include "fixture.h"
 #include "scalide/safetensors.h"
 #include "support/folder.h"
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
 using namespace scalide::test;
 
@@ -81,7 +87,34 @@ private:
     struct sigaction before_ = {};
 };
 
+/// Returns the blocked signals of each other thread of this process, a bit for each, from signal 1.
+std::vector<uint64_t> blocked_in_other_threads() {
+    std::vector<uint64_t> masks;
+    for (const auto &task : std::filesystem::directory_iterator("/proc/self/task")) {
+        if (task.path().filename() == std::to_string(gettid())) continue;
+        std::ifstream status(task.path() / "status");
+        for (std::string word; status >> word;)
+            if (word == "SigBlk:" && status >> word) masks.push_back(std::stoull(word, nullptr, 16));
+    }
+    return masks;
+}
+
 } // namespace
+
+TEST(concurrency, threads_leave_signals_to_the_application_but_not_their_own_faults) {
+    const size_t before = blocked_in_other_threads().size(); // threads of a sanitizer
+    const Context context(3);
+    const auto leaves_signals = [](uint64_t mask) {
+        const auto is_blocked = [&](int number) { return (mask >> (number - 1) & 1) != 0; };
+        return is_blocked(SIGALRM) && is_blocked(SIGTERM) && !is_blocked(SIGSEGV) && !is_blocked(SIGILL) && !is_blocked(SIGFPE);
+    };
+    for (;;) { // a new thread blocks all signals until it has its own mask
+        const std::vector<uint64_t> masks = blocked_in_other_threads();
+        ASSERT_EQ(masks.size(), before + 2);
+        if (std::count_if(masks.begin(), masks.end(), leaves_signals) >= 2) break;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+}
 
 TEST(concurrency, contexts_of_64_threads_share_a_library) {
     constexpr int threads = 64, runs = 10'000 / threads + 1;

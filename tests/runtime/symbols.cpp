@@ -102,6 +102,7 @@ const std::set<std::string> allowed = {
     "rename",
     "sched_getaffinity",
     "sched_yield",
+    "sigdelset",
     "sigfillset",
     "snprintf",
     "stat",

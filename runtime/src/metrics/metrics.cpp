@@ -1,4 +1,5 @@
 #include "scalide/metrics.h"
+#include "base/blocked_signals.h"
 #include "base/float_environment.h"
 #include "base/memory.h"
 #include "files/file.h"
@@ -8,7 +9,6 @@
 #include "metrics/record_file.h"
 #include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
@@ -105,12 +105,8 @@ void *thread_main(void *argument) {
 }
 
 bool start_thread(scalide_metrics &metrics) {
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old); // signals must go to the application's threads
-    const bool good = pthread_create(&metrics.thread, nullptr, thread_main, &metrics) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, nullptr);
-    return good;
+    const BlockedSignals blocked;
+    return pthread_create(&metrics.thread, nullptr, thread_main, &metrics) == 0;
 }
 
 /// The memory of one object: itself, the paths of its files, and their queues.

@@ -1,8 +1,8 @@
 #include "threads/thread_pool.h"
+#include "base/blocked_signals.h"
 #include "base/float_environment.h"
 #include "base/memory.h"
 #include <climits>
-#include <csignal>
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -30,16 +30,13 @@ bool ThreadPool::start(int count, Participate participate, void *owner, const sc
     spins_ = count <= available_cpus() ? spins_before_sleep : 0;
     threads_ = static_cast<Thread *>(allocate(allocator_, sizeof(Thread) * static_cast<uint64_t>(count)));
     if (!threads_) return false;
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old); // signals must go to the application's threads
+    const BlockedSignals blocked;
     bool good = true;
     for (int i = 0; good && i < count - 1; ++i) {
         threads_[i] = {this, i + 1, {}};
         good = pthread_create(&threads_[i].handle, nullptr, thread_main, &threads_[i]) == 0;
         started_ += good;
     }
-    pthread_sigmask(SIG_SETMASK, &old, nullptr);
     return good;
 }
 

@@ -4,7 +4,7 @@
 //   EMULATED_TILES_REFUSED=28   refuse permission for tiles with this errno
 // On a CPU with AMX no instruction reaches the handler; requests are still refused if the variable is set.
 #include "base/emulated_cpu.h"
-#include "half_conversions.h"
+#include "half_instructions.h"
 #include "tile_unit.h"
 #include <asm/prctl.h>
 #include <atomic>
@@ -185,7 +185,7 @@ void on_illegal_instruction(int number, siginfo_t *information, void *context) {
     greg_t *values = static_cast<ucontext_t *>(context)->uc_mcontext.gregs;
     Instruction i{};
     if (!decode(i, values)) {
-        if (!replace_half_conversion(*static_cast<ucontext_t *>(context))) pass_on(number, information, context);
+        if (!replace_half_instruction(*static_cast<ucontext_t *>(context))) pass_on(number, information, context);
         return;
     }
     if (i.row->uses_tiles && !is_permitted) stop("a tile is used without permission (ARCH_REQ_XCOMP_PERM)", i);
