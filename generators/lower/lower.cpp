@@ -55,7 +55,6 @@ LoweredKernel begin(const Program &program, const Halide::Target &target) {
     kernel.kind = program.attributes.at("kind").word;
     kernel.reads_strides = goes_over_rows(program, target);
     kernel.has_device_arithmetic = target.has_feature(Halide::Target::CUDA) && !has_exact_arithmetic(program);
-    kernel.has_reduced_arithmetic = !target.has_feature(Halide::Target::CUDA) && !has_exact_arithmetic(program);
     kernel.program = shape_kernel(program);
     for (const Symbol &symbol : program.symbols) {
         kernel.symbols.emplace(symbol.name, Halide::Param<int>("symbol_" + symbol.name));

@@ -24,8 +24,6 @@ struct LoweredKernel {
     bool reads_strides = false;
     /// True if functions are computed by the instructions of a CUDA GPU. False if their bits are those of a CPU.
     bool has_device_arithmetic = false;
-    /// True if functions of values that are only stored in formats of 8 or 11 bits may have reduced forms, on any other target.
-    bool has_reduced_arithmetic = false;
     Program program; ///< after shape_kernel (lower/shapes/kernel_passes.h): buffers have the shapes of its arguments and results
     std::map<std::string, Halide::Param<int>> symbols; ///< by name: all symbols that the program declares
     /// By argument. Undefined for an inout argument that a result overwrites: the output is also the input, and each element is read where

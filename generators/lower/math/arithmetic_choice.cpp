@@ -8,7 +8,6 @@ namespace scalide {
 namespace {
 
 constexpr int bits_of_rounded = 11, bits_of_stored = 8; ///< significant bits of the widest formats
-constexpr int bits_of_f32 = 24;
 
 /// What a conversion permits for its operand.
 Arithmetic before_conversion(Dtype dtype) {
@@ -21,18 +20,6 @@ Arithmetic before_conversion(Dtype dtype) {
 bool keeps_relative_errors(const std::string &op) {
     static constexpr std::string_view operators[] = {"mul", "div", "neg", "abs", "max", "min", "select_n"};
     return std::ranges::find(operators, op) != std::end(operators);
-}
-
-/// The significant bits that the readers of a node's operands keep.
-int bits_kept(const Node &node, const Program &kernel, const std::vector<int> &known) {
-    const ValueId result = node.results[0];
-    if (node.op == "convert_element_type") {
-        const Dtype dtype = kernel.type(result).dtype;
-        return is_float(dtype) && is_narrow(dtype) ? format_of(dtype).mantissa_bits + 1 : bits_of_f32;
-    }
-    const BaseOperator *op = find_base_operator(node.op);
-    const bool keeps = (op != nullptr && op->shape == Shape::movement) || keeps_relative_errors(node.op);
-    return keeps ? known[result] : bits_of_f32;
 }
 
 /// What a node permits for its operands.
@@ -56,21 +43,6 @@ std::vector<Arithmetic> choose_arithmetic(const Program &kernel) {
     for (size_t value = 0; value < known.size(); value++)
         if (kernel.type(ValueId(value)).is_scalar()) known[value] = Arithmetic::exact;
     return known;
-}
-
-std::vector<Arithmetic> choose_reduced_arithmetic(const Program &kernel) {
-    std::vector<int> known(kernel.values.size(), 0);
-    for (const Result &result : kernel.results) known[result.value] = bits_of_f32;
-    for (const Node &node : kernel.nodes | std::views::reverse) {
-        const int kept = bits_kept(node, kernel, known);
-        for (const ValueId operand : node.operands) known[operand] = std::max(known[operand], kept);
-    }
-    std::vector<Arithmetic> chosen(known.size(), Arithmetic::exact);
-    for (size_t value = 0; value < known.size(); value++) {
-        if (known[value] == 0 || known[value] > bits_of_rounded || kernel.type(ValueId(value)).is_scalar()) continue;
-        chosen[value] = known[value] <= bits_of_stored ? Arithmetic::of_8_bits : Arithmetic::of_11_bits;
-    }
-    return chosen;
 }
 
 } // namespace scalide

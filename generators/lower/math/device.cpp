@@ -59,8 +59,7 @@ Expr power(const Expr &x, int exponent) {
 } // namespace
 
 Expr lower_on_device(std::string_view op, const ElementwiseCall &call) {
-    static constexpr Arithmetic on_device[] = {Arithmetic::device, Arithmetic::rounded, Arithmetic::stored};
-    if (std::ranges::find(on_device, call.arithmetic) == std::end(on_device) || call.result != Dtype::f32) return {};
+    if (call.arithmetic == Arithmetic::exact || call.result != Dtype::f32) return {};
     const Expr x = call.value(0);
     if (op == "div") return quotient(x, call.value(1));
     if (op == "integer_pow") return power(x, integer_attribute(call, "y"));

@@ -19,9 +19,6 @@ enum class Arithmetic {
     device,  ///< by the instructions of a CUDA GPU, see lower/math/device.cpp
     rounded, ///< the same, for a value that is used only after it is rounded to at most 11 bits
     stored,  ///< the same, for a value that is only converted to formats with at most 8 bits
-    // The same bits on every target without instructions of a CUDA GPU, see lower/math/reduced.cpp.
-    of_11_bits, ///< for a value that is used only after it is rounded to at most 11 bits
-    of_8_bits,  ///< for a value that is used only after it is rounded to at most 8 bits
 };
 
 /// One elementwise operation. Only convert_element_type accepts low-precision floats; other operators accept f32, f64, integers and bool.

@@ -25,9 +25,6 @@ ElementwiseRows bessel_rows();
 /// Returns an f32 operation by the instructions of a CUDA GPU. Undefined if it is computed as on other targets.
 Halide::Expr lower_on_device(std::string_view op, const ElementwiseCall &call);
 
-/// Returns a function of f32 for a value that is rounded to 11 or 8 bits. Undefined if it is computed as in full.
-Halide::Expr lower_reduced(std::string_view op, const ElementwiseCall &call);
-
 // These adapters let a row call a function of Exprs.
 
 using Unary = Halide::Expr (*)(const Halide::Expr &);

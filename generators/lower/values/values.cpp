@@ -86,10 +86,7 @@ bool Values::IndexLess::operator()(const Index &a, const Index &b) const {
 
 Values::Values(const LoweredKernel &kernel)
     : kernel_(kernel), producers_(producers(kernel.program)), arithmetic_(kernel.program.values.size(), Arithmetic::exact) {
-    if (kernel.has_device_arithmetic)
-        arithmetic_ = choose_arithmetic(kernel.program);
-    else if (kernel.has_reduced_arithmetic)
-        arithmetic_ = choose_reduced_arithmetic(kernel.program);
+    if (kernel.has_device_arithmetic) arithmetic_ = choose_arithmetic(kernel.program);
     for (size_t i = 0; i < kernel.inputs.size(); i++) {
         if (!kernel.inputs[i].defined()) continue;
         const ValueId value = program().arguments[i].value;
