@@ -65,13 +65,16 @@ TEST(schedules, a_row_has_the_tile_numbers_of_its_schedule) {
     EXPECT_EQ(of_tiles("- {kind: sort, tiles: {task: 1, lanes: 0}}\n"), "tiles.yaml:1: sort.tiles.lanes: must be in [1, 1048576], got 0");
     EXPECT_EQ(of_tiles("- {kind: sort, tiles: {task: 1, lanes: many}}\n"),
               "tiles.yaml:1: sort.tiles.lanes: must be an integer, got 'many'");
-    EXPECT_EQ(of_tiles("- {kind: contract, tiles: {rows: 6, block_columns: 64, block_rows: 0}}\n"), "");
+    EXPECT_EQ(of_tiles("- {kind: contract, form: vectors, tiles: {rows: 6, block_columns: 64, block_rows: 0}}\n"), "");
+    EXPECT_EQ(of_tiles("- {kind: contract, form: tiles, tiles: {block_panels: 2, block_tiles: 8}}\n"), "");
+    EXPECT_EQ(of_tiles("- {kind: contract, form: tiles, tiles: {rows: 6, block_panels: 2, block_tiles: 8}}\n"),
+              "tiles.yaml:1: unknown key 'contract.tiles.rows'. One of: block_panels, block_tiles");
 }
 
 TEST(schedules, a_row_that_no_kernel_can_come_to_is_refused) {
     EXPECT_EQ(of_tiles(row + "- {kind: map, tiles: {task: 1, lanes: 2, line: 3},\n   features: [avx9]}\n"),
               "tiles.yaml:3: map.features: must be a feature of a Halide target, got 'avx9'. Did you mean 'avx'?");
-    const std::string contract = "- {kind: contract, tiles: {rows: 6, block_columns: 64, block_rows: 0}, ";
+    const std::string contract = "- {kind: contract, form: vectors, tiles: {rows: 6, block_columns: 64, block_rows: 0}, ";
     EXPECT_EQ(of_tiles(contract + "extents: {m: 3}}\n"), "tiles.yaml:1: contract.extents.m: must be a list, got '3'");
     EXPECT_EQ(of_tiles(contract + "extents: {m: [1, 2, 3]}}\n"),
               "tiles.yaml:1: contract.extents.m: must be [minimum, maximum] or [minimum], got 3 numbers");
@@ -120,8 +123,8 @@ TEST(schedules, budgets_are_refused_with_file_and_line) {
 
 TEST(schedules, budgets_are_those_of_the_target) {
     const std::vector<TileRow> rows = parse_tiles(
-        "- {kind: contract, features: [avx512], budget: {panel_vectors: 4, bf16_pairs: 0, byte_quads: 1}}\n"
-        "- {kind: contract, budget: {panel_vectors: 2, bf16_pairs: 0, byte_quads: 0}}\n"
+        "- {kind: contract, features: [avx512], budget: {panel_vectors: 4, bf16_pairs: 0, byte_quads: 1, tile_rows: 0}}\n"
+        "- {kind: contract, budget: {panel_vectors: 2, bf16_pairs: 0, byte_quads: 0, tile_rows: 0}}\n"
         "- {kind: column, budget: {bf16_rows: 8}}\n"
         "- {kind: sort, budget: {network: 0, network_lines: 0, network_step: 1, digits_line: 1, digits_element: 1, maximum_element: 1}}\n",
         "tiles.yaml");
@@ -129,7 +132,8 @@ TEST(schedules, budgets_are_those_of_the_target) {
     EXPECT_EQ(choose_budgets(rows, wide).panel_vectors, 4);
     EXPECT_EQ(choose_budgets(rows, narrow).panel_vectors, 2);
     EXPECT_EQ(choose_budgets(rows, narrow).bf16_rows, 8);
-    EXPECT_EQ(choose_budget(rows, "contract", narrow), (Tiles{{"panel_vectors", 2}, {"bf16_pairs", 0}, {"byte_quads", 0}}));
+    EXPECT_EQ(choose_budget(rows, "contract", narrow),
+              (Tiles{{"panel_vectors", 2}, {"bf16_pairs", 0}, {"byte_quads", 0}, {"tile_rows", 0}}));
     EXPECT_EQ(choose_budget(rows, "map", narrow), Tiles());
     EXPECT_EQ(refusal([&] { choose_budgets(rows, gpu); }), "tiles: the table has no entry with the budget of kernels of kind row on "
                                                            "x86-64-linux-cuda. Complete the file that SCALIDE_TILES "
@@ -138,8 +142,8 @@ TEST(schedules, budgets_are_those_of_the_target) {
 
 TEST(schedules, tiles_of_amx_have_a_name) {
     const std::vector<TileRow> rows =
-        parse_tiles("- {kind: contract, features: [amx], budget: {panel_vectors: 4, bf16_pairs: 0, byte_quads: 1}}\n"
-                    "- {kind: contract, budget: {panel_vectors: 2, bf16_pairs: 0, byte_quads: 0}}\n",
+        parse_tiles("- {kind: contract, features: [amx], budget: {panel_vectors: 4, bf16_pairs: 0, byte_quads: 1, tile_rows: 0}}\n"
+                    "- {kind: contract, budget: {panel_vectors: 2, bf16_pairs: 0, byte_quads: 0, tile_rows: 0}}\n",
                     "tiles.yaml");
     const Halide::Target vectors("x86-64-linux-avx512_sapphirerapids"), tiles = vectors.with_feature(amx_feature);
     EXPECT_EQ(choose_budget(rows, "contract", tiles).at("panel_vectors"), 4);
@@ -152,9 +156,10 @@ TEST(schedules, tiles_of_amx_have_a_name) {
 }
 
 TEST(schedules, the_first_row_that_fits_is_taken) {
-    const std::string one = "- {kind: contract, extents: {n: [0, 16]}, tiles: {rows: 1, block_columns: 64, block_rows: 0}}\n";
-    const std::string two = "- {kind: contract, features: [avx512], tiles: {rows: 2, block_columns: 64, block_rows: 0}}\n";
-    const std::string three = "- {kind: contract, tiles: {rows: 3, block_columns: 64, block_rows: 0}}\n";
+    const std::string one =
+        "- {kind: contract, form: vectors, extents: {n: [0, 16]}, tiles: {rows: 1, block_columns: 64, block_rows: 0}}\n";
+    const std::string two = "- {kind: contract, form: vectors, features: [avx512], tiles: {rows: 2, block_columns: 64, block_rows: 0}}\n";
+    const std::string three = "- {kind: contract, form: vectors, tiles: {rows: 3, block_columns: 64, block_rows: 0}}\n";
     const std::vector<TileRow> rows = parse_tiles(one + two + three, "tiles.yaml");
     const auto rows_of = [&](const Extent &columns, const char *target) {
         LoweredKernel kernel;
