@@ -9,8 +9,8 @@
 // Fast math. Halide compiles a kernel with nnan ninf nsz reassoc contract afn. Under these flags, inf - inf is 0, and NaN == NaN is true.
 // As soon as a kernel contains one strict operation, only its non-strict operations have these flags. Therefore:
 // - Every operation of a program (add, mul, comparisons ...) is strict. Nothing is contracted across nodes, so a value has the same bits
-//   whether it is fused or not. Exceptions are functions whose results are only stored in 8 or 11 bits (reduced.h). x + 1 over 128 KiB: 8.5
-//   Gelem/s fast, 8.7 strict (one core of a Xeon with AVX-512, Sapphire Rapids, 2026-11).
+//   whether it is fused or not. x + 1 over 128 KiB: 8.5 Gelem/s fast, 8.7 strict (one core of a Xeon with AVX-512, Sapphire Rapids,
+//   2026-11).
 // - The inside of a polynomial may be contracted to FMAs. Its argument is finite, it is enclosed by strict operations, and it is the same
 //   in every kernel. exp: 1.4 Gelem/s strict, 1.9 with FMAs (same machine).
 // - The sum of products of a matmul is not strict. A strict a * b + c is no FMA on a CPU, so a strict sum would halve the speed of a
