@@ -244,8 +244,8 @@ Halide::Pipeline to_pipeline(const LoweredKernel &kernel) {
     std::vector<Halide::Func> funcs;
     for (const KernelOutput &output : kernel.outputs) funcs.push_back(output.func);
     Halide::Pipeline pipeline(funcs);
-    pipeline.add_custom_lowering_pass(amx_tiles_pass());
-    pipeline.add_custom_lowering_pass(bf16_pairs_pass()); // the pipeline owns its passes
+    pipeline.add_custom_lowering_pass(amx_tiles_pass()); // the pipeline owns its passes
+    pipeline.add_custom_lowering_pass(bf16_pairs_pass());
     pipeline.add_custom_lowering_pass(new GuardedReads);
     if (const Halide::Expr some = has_elements(kernel); some.defined()) pipeline.add_custom_lowering_pass(new SkipEmpty(some));
     pipeline.add_custom_lowering_pass(new NamedPlaces);

@@ -175,33 +175,21 @@ private:
         }
     }
 
-    /// Schedules a register tile of the last block. Earlier blocks are added to a tile in memory.
+    /// Schedules the tile of the last block. Earlier blocks are added to a tile in memory.
     void schedule_product() {
-        const SumStages &product = stages_.product;
-        if (in_tiles_) return schedule_product_tiles();
-        start_tile(product.last, at(tile_), MemoryType::Register);
-        schedule_terms(product.last);
-        if (!product.before.defined()) return;
-        sums_by_blocks() ? schedule_blocks_of_tiles() : schedule_blocks_of_tile();
-        schedule_terms(product.block);
+        schedule_block(stages_.product.last, at(tile_));
+        if (!stages_.product.before.defined()) return;
+        sums_by_blocks() && !in_tiles_ ? schedule_blocks_of_tiles() : schedule_blocks_of_tile();
     }
 
-    /// Schedules a product of AMX tiles, and the sum of the earlier blocks.
-    void schedule_product_tiles() {
-        const auto start = [](Func tile, const LoopLevel &level) {
-            tile.compute_at(level).bound(tile.args()[0], 0, amx_side).bound(tile.args()[1], 0, amx_side).store_in(MemoryType::Stack);
-            for (size_t i = 2; i < tile.args().size(); i++) tile.bound_extent(tile.args()[i], 1);
-            tile.update().never_partition_all();
-        };
-        start(stages_.product.last, at(tile_));
-        Func before = stages_.product.before;
-        if (!before.defined()) return;
-        const Var column = before.args()[0], row = before.args()[1];
-        before.compute_at(at(tile_)).bound(column, 0, width_).bound_extent(row, rows_).store_in(MemoryType::Stack);
-        bound_to_one(before, {2, 3});
-        before.vectorize(column, lanes_).unroll(column);
-        before.update().vectorize(column, lanes_).unroll(column).reorder({column, row, before.rvars()[0]}).never_partition_all();
-        start(stages_.product.block, LoopLevel(before, before.rvars()[0]));
+    /// Schedules the sums of one block: in registers, or in memory if tiles of AMX compute them.
+    void schedule_block(Func block, const LoopLevel &level) {
+        if (!in_tiles_) {
+            start_tile(block, level, MemoryType::Register);
+            return schedule_terms(block);
+        }
+        place_tile(block, level, MemoryType::Stack);
+        block.bound(block.args()[1], 0, rows_).update().never_partition_all();
     }
 
     /// Each tile adds its blocks.
@@ -212,8 +200,9 @@ private:
         const RVar block = before.rvars()[0];
         Stage sum = before.update();
         sum.split(column, vector_, lane_, lanes_).reorder({lane_, vector_, row, block});
-        sum.vectorize(lane_).unroll(vector_).unroll(row).never_partition_all();
-        start_tile(stages_.product.block, LoopLevel(before, block), MemoryType::Register);
+        sum.vectorize(lane_).unroll(vector_).never_partition_all();
+        if (!in_tiles_) sum.unroll(row);
+        schedule_block(stages_.product.block, LoopLevel(before, block));
     }
 
     /// All tiles of a block of tiles add one block after the other.
@@ -227,15 +216,20 @@ private:
         sum.split(row, tile, row, rows_, TailStrategy::RoundUp).split(column, vector_, lane_, lanes_);
         sum.reorder({lane_, vector_, row, tile, before.rvars()[0]});
         sum.vectorize(lane_).unroll(vector_).unroll(row).never_partition_all();
-        start_tile(stages_.product.block, LoopLevel(before, tile), MemoryType::Register);
+        schedule_block(stages_.product.block, LoopLevel(before, tile));
+    }
+
+    /// Sets where a tile is computed, and all of its bounds except those of rows.
+    void place_tile(Func tile, const LoopLevel &level, MemoryType memory) {
+        tile.compute_at(level).bound(tile.args()[0], 0, width_).store_in(memory);
+        for (size_t i = 2; i < tile.args().size(); i++) tile.bound_extent(tile.args()[i], 1);
     }
 
     /// Schedules the initial zeros and sets the bounds of a tile.
     void start_tile(Func tile, const LoopLevel &level, MemoryType memory) {
         Var column = tile.args()[0], row = tile.args()[1];
-        tile.compute_at(level).bound(column, 0, width_).bound_extent(row, rows_).store_in(memory);
-        for (size_t i = 2; i < tile.args().size(); i++) tile.bound_extent(tile.args()[i], 1);
-        tile.vectorize(column, lanes_).unroll(column).unroll(row);
+        place_tile(tile, level, memory);
+        tile.bound_extent(row, rows_).vectorize(column, lanes_).unroll(column).unroll(row);
     }
 
     void schedule_terms(Func product) {
@@ -285,12 +279,10 @@ private:
         is_own ? lhs.compute_at(at(tasks_)) : lhs.compute_root();
         lhs.bound(row, 0, rows_);
         if (packed_.lhs_block.defined()) {
-            const Var k_block("k_block"), row_block("row_block");
-            lhs.split(k, k_block, k, lanes_, TailStrategy::RoundUp).split(row, row_block, row, lanes_, TailStrategy::RoundUp);
-            lhs.reorder({k, row, k_block, row_block, tile, batch}).vectorize(k).unroll(row).never_partition_all();
-            transpose_at(LoopLevel(lhs, k_block), packed_.lhs_block, packed_.lhs_words);
+            const LoopLevel block = split_transposed_lhs(Var("row_block"));
+            transpose_at(block, packed_.lhs_block, packed_.lhs_words);
             Func rows = packed_.lhs_rows;
-            rows.compute_at(lhs, k_block).store_in(MemoryType::Stack);
+            rows.compute_at(block).store_in(MemoryType::Stack);
             copy_rows(rows);
         } else {
             lhs.vectorize(k, 2 * lanes_, TailStrategy::RoundUp).never_partition_all();
@@ -308,14 +300,24 @@ private:
         rows.update(0).never_partition_all();
     }
 
-    /// All threads together transpose all rows first, in blocks of 16 by 16 (transpose_at).
+    /// All threads together transpose all rows first.
     void schedule_transposed_lhs() {
         Func lhs = packed_.lhs;
-        const Var k = lhs.args()[0], row = lhs.args()[1], batch = lhs.args()[2], k_block("k_block"), row_block("row_block");
-        lhs.compute_root().split(k, k_block, k, lanes_, TailStrategy::RoundUp).split(row, row_block, row, lanes_, TailStrategy::RoundUp);
-        lhs.reorder({k, row, k_block, row_block, batch}).vectorize(k).unroll(row).never_partition_all();
-        lhs.fuse(row_block, batch, task_).parallel(task_);
-        transpose_at(LoopLevel(lhs, k_block), packed_.lhs_block, packed_.lhs_rows);
+        const Var row_block("row_block");
+        const LoopLevel block = split_transposed_lhs(row_block);
+        lhs.compute_root().fuse(row_block, lhs.args().back(), task_).parallel(task_);
+        transpose_at(block, packed_.lhs_block, packed_.lhs_rows);
+    }
+
+    /// Splits the left operand into blocks of 16 by 16 (transpose_at). Returns the loop in which a block is transposed.
+    LoopLevel split_transposed_lhs(const Var &row_block) {
+        Func lhs = packed_.lhs;
+        const Var k = lhs.args()[0], row = lhs.args()[1], k_block("k_block");
+        lhs.split(k, k_block, k, lanes_, TailStrategy::RoundUp).split(row, row_block, row, lanes_, TailStrategy::RoundUp);
+        std::vector<VarOrRVar> order = {k, row, k_block, row_block};
+        for (size_t i = 2; i < lhs.args().size(); i++) order.emplace_back(lhs.args()[i]);
+        lhs.reorder(order).vectorize(k).unroll(row).never_partition_all();
+        return LoopLevel(lhs, k_block);
     }
 
     /// Does the same as interleave_groups, for rows of any length.

@@ -11,11 +11,6 @@ using Halide::VarOrRVar;
 
 int lanes_of(size_t loops, const Tiles &tiles) { return tiles.at(loops == 1 ? "line" : "lanes"); }
 
-/// Returns a new loop of the same kind, because a loop over a reduction domain can only become such loops.
-VarOrRVar new_loop_like(const VarOrRVar &loop, const std::string &name) {
-    return loop.is_rvar ? VarOrRVar(Halide::RVar(name)) : VarOrRVar(Halide::Var(name));
-}
-
 /// Fuses loops, innermost first, into one. One of them may run over a reduction domain.
 VarOrRVar fuse_mixed_loops(Halide::Stage nest, const std::vector<VarOrRVar> &loops) {
     VarOrRVar fused = loops[0];

@@ -27,6 +27,10 @@ void vectorize_masked(Halide::Stage nest, const Halide::VarOrRVar &loop, const E
     nest.vectorize(loop, lanes, rest && *rest == 0 ? TailStrategy::Auto : TailStrategy::Predicate);
 }
 
+Halide::VarOrRVar new_loop_like(const Halide::VarOrRVar &loop, const std::string &name) {
+    return loop.is_rvar ? Halide::VarOrRVar(Halide::RVar(name)) : Halide::VarOrRVar(Var(name));
+}
+
 // Tasks have equal sizes, instead of `task` elements and a shorter last one. Their loops then have exact extents, instead of a constant
 // extent with a test in every iteration.
 void parallelize(Halide::Stage nest, const Halide::VarOrRVar &loop, const Expr &count, const Expr &work, int task) {
@@ -37,7 +41,7 @@ void parallelize(Halide::Stage nest, const Halide::VarOrRVar &loop, const Expr &
     Expr grain = max(1, task / max(work, 1));
     Expr tasks = max(1, (count + grain - 1) / grain);
     Expr size = max(1, (count + tasks - 1) / tasks);
-    const Halide::VarOrRVar outer = loop.is_rvar ? Halide::VarOrRVar(Halide::RVar("task")) : Halide::VarOrRVar(Var("task"));
+    const Halide::VarOrRVar outer = new_loop_like(loop, "task");
     nest.split(loop, outer, loop, Halide::Internal::simplify(size), TailStrategy::GuardWithIf).parallel(outer).never_partition(outer);
 }
 

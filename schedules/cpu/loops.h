@@ -9,6 +9,9 @@ int lanes_for(const Halide::Expr &extent, int lanes);
 /// Vectorizes a loop of this extent. The last vector is masked, so elements beyond the extent are neither read nor written.
 void vectorize_masked(Halide::Stage nest, const Halide::VarOrRVar &loop, const Halide::Expr &extent, int lanes);
 
+/// Returns a new loop of the same kind, because a loop over a reduction domain can only become such loops.
+Halide::VarOrRVar new_loop_like(const Halide::VarOrRVar &loop, const std::string &name);
+
 /// Runs a loop of `count` iterations of `work` elements each in parallel tasks of about `task` elements. Does nothing if all of it is
 /// provably one task. A parallel loop with one task costs only a call, because the runtime runs it in place.
 void parallelize(Halide::Stage nest, const Halide::VarOrRVar &loop, const Halide::Expr &count, const Halide::Expr &work, int task);

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <fstream>
+#include <gtest/gtest.h>
 #include <map>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -122,6 +123,21 @@ Halide::Target kernel_target() {
     if (!std::getenv("SCALIDE_TEST_TILES")) return host;
     request_tiles();
     return with_tiles(host);
+}
+
+std::string assembly_of(const Program &program, const Halide::Target &target) {
+    LoweredKernel kernel = lower(program, target, choose_budgets(target));
+    schedule(kernel, choose_tiles(kernel, target), target);
+    const std::string file = testing::TempDir() + "kernel.s";
+    to_pipeline(kernel).compile_to_assembly(file, halide_arguments(kernel), "k", target);
+    std::ifstream stream(file);
+    return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+size_t count_words(const std::string &text, const std::string &word) {
+    size_t count = 0;
+    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) count++;
+    return count;
 }
 
 CompiledKernel::CompiledKernel(const Program &program, const Halide::Target &target, Accesses accesses) try {

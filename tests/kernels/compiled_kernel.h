@@ -15,6 +15,11 @@ Halide::Target kernel_target();
 /// A target of x86-64 with the instructions of a CPU with AMX.
 Halide::Target with_tiles(Halide::Target target);
 
+/// Returns the assembly of a kernel for a target.
+std::string assembly_of(const Program &program, const Halide::Target &target);
+/// Returns how often a text contains a word.
+size_t count_words(const std::string &text, const std::string &word);
+
 /// Whether every access is checked (kernels/checked_accesses.h), which is slow.
 enum class Accesses { trusted, checked };
 

@@ -1,7 +1,5 @@
 #include "kernels/contract_cases.h"
 #include "lower/halide/amx_feature.h"
-#include "schedules/schedule.h"
-#include <fstream>
 #include <gtest/gtest.h>
 #include <set>
 
@@ -63,17 +61,7 @@ INSTANTIATE_TEST_SUITE_P(contract, Formats,
 
 /// How often the assembly of the kernel for pairs_target() names an instruction.
 size_t count_instructions(const std::string &text, const std::string &name) {
-    LoweredKernel kernel = lower(parse_program(text, "k"), pairs_target(), choose_budgets(pairs_target()));
-    schedule(kernel, choose_tiles(kernel, pairs_target()), pairs_target());
-    const std::string file = testing::TempDir() + "contract.s";
-    to_pipeline(kernel).compile_to_assembly(file, halide_arguments(kernel), "k", pairs_target());
-    std::ifstream stream(file);
-    const std::string assembly((std::istreambuf_iterator<char>(stream)), {});
-    size_t count = 0;
-    for (size_t at = assembly.find(name); at != std::string::npos; at = assembly.find(name, at + 1)) {
-        count++;
-    }
-    return count;
+    return count_words(assembly_of(parse_program(text, "k"), pairs_target()), name);
 }
 
 size_t count_instructions(const Form &form, const std::string &name) { return count_instructions(form.text(), name); }

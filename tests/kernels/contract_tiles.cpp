@@ -1,6 +1,4 @@
 #include "kernels/contract_cases.h"
-#include "schedules/schedule.h"
-#include <fstream>
 #include <gtest/gtest.h>
 
 // Which products use the tiles of AMX, from the assembly for such a CPU. Every machine can make it. The tests kernel.tiles.* run kernels.
@@ -8,21 +6,7 @@
 namespace scalide::contract_test {
 namespace {
 
-std::string assembly_of(const std::string &text) {
-    const Halide::Target target = with_tiles(kernel_target());
-    LoweredKernel kernel = lower(parse_program(text, "k"), target, choose_budgets(target));
-    schedule(kernel, choose_tiles(kernel, target), target);
-    const std::string file = testing::TempDir() + "tiles.s";
-    to_pipeline(kernel).compile_to_assembly(file, halide_arguments(kernel), "k", target);
-    std::ifstream stream(file);
-    return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-size_t count(const std::string &text, const std::string &word) {
-    size_t times = 0;
-    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) times++;
-    return times;
-}
+std::string assembly_of(const std::string &text) { return scalide::assembly_of(parse_program(text, "k"), with_tiles(kernel_target())); }
 
 struct TileCase {
     std::string lhs, rhs, result, instruction;
@@ -39,17 +23,17 @@ protected:
 
 TEST_P(Tiles, multiply_with_four_instructions) {
     const std::string text = assembly_of(form().text());
-    EXPECT_EQ(count(text, GetParam().instruction), 4u) << "two by two tiles";
-    EXPECT_EQ(count(text, "tileloadd"), 4u) << "no tile is spilled";
+    EXPECT_EQ(count_words(text, GetParam().instruction), 4u) << "two by two tiles";
+    EXPECT_EQ(count_words(text, "tileloadd"), 4u) << "no tile is spilled";
 }
 
-TEST_P(Tiles, are_configured_once_a_task) { EXPECT_EQ(count(assembly_of(form().text()), "ldtilecfg"), 1u); }
+TEST_P(Tiles, are_configured_once_a_task) { EXPECT_EQ(count_words(assembly_of(form().text()), "ldtilecfg"), 1u); }
 
 TEST_P(Tiles, are_not_for_few_rows_columns_or_terms) {
     for (const auto &[m, n, k] : std::vector<std::array<std::string, 3>>{{"4", "n", "k"}, {"m", "4", "k"}, {"m", "n", "4"}}) {
         Form each = form();
         each.m = m, each.n = n, each.k = k;
-        EXPECT_EQ(count(assembly_of(each.text()), GetParam().instruction), 0u) << m << " " << n << " " << k;
+        EXPECT_EQ(count_words(assembly_of(each.text()), GetParam().instruction), 0u) << m << " " << n << " " << k;
     }
 }
 
@@ -63,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(contract, Tiles,
 TEST(contract, tiles_need_exact_bf16_or_bytes) {
     for (const char *dtype : {"f32", "f16"}) {
         const Form form{.lhs_dtype = dtype, .rhs_dtype = "bf16"};
-        EXPECT_EQ(count(assembly_of(form.text()), "tdpbf16ps"), 0u) << dtype;
+        EXPECT_EQ(count_words(assembly_of(form.text()), "tdpbf16ps"), 0u) << dtype;
     }
 }
 

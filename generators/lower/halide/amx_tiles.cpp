@@ -6,7 +6,7 @@ namespace scalide {
 namespace {
 
 using namespace Halide::Internal;
-using Halide::BFloat, Halide::Expr, Halide::Float, Halide::Int, Halide::Type, Halide::UInt;
+using Halide::Expr, Halide::Int, Halide::Type;
 
 constexpr const char *marker = "scalide_amx_product";
 constexpr int tile_side = 16;

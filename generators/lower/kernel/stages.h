@@ -82,15 +82,16 @@ struct PackedStages {
     int group = 1;         ///< adjacent depths that one instruction multiplies and adds
     bool in_tiles = false; ///< by tiles of AMX. Operands are then padded with zeros to whole steps along k
     bool lhs_depth_contiguous = false, rhs_depth_contiguous = false;
-    Halide::Func lhs;       ///< (k, row, batch) or (row, k, batch), as in memory; undefined if the operand is read directly. With groups
-                            ///< along the rows: (k % group, row, k / group, batch). In tiles: (k, row % 32, row / 32, batch), or words
-                            ///< (k / group, row % 32, row / 32, batch) if k is not contiguous
-    Halide::Func lhs_rows;  ///< (row, k, batch): decoded, before groups along the rows are interleaved, or before it is transposed
-    Halide::Func lhs_words; ///< (row, k / group, batch): lhs_rows in words of a group, before they are transposed; in tiles only
-    Halide::Func
-        lhs_block;    ///< like lhs, (k, row, batch), or words; a schedule transposes it in registers. Undefined if lhs is not transposed
-    Halide::Func rhs; ///< (column, k, panel, batch). With groups: (k % group, column, k / group, panel, batch). Undefined if an
-                      ///< argument has the panels
+    Halide::Func lhs;         ///< (k, row, batch) or (row, k, batch), as in memory; undefined if the operand is read directly. With groups
+                              ///< along the rows: (k % group, row, k / group, batch). In tiles: (k, row % 32, row / 32, batch), or words
+                              ///< (k / group, row % 32, row / 32, batch) if k is not contiguous
+    Halide::Func lhs_rows;    ///< (row, k, batch): decoded, before groups along the rows are interleaved, or before it is transposed. In
+                              ///< tiles, if k is contiguous and not a multiple of a step: like lhs
+    Halide::Func lhs_words;   ///< (row, k / group, batch): lhs_rows in words of a group, before they are transposed; in tiles only
+    Halide::Func lhs_block;   ///< like lhs, (k, row, batch), or words; a schedule transposes it in registers. Undefined if lhs is as in
+                              ///< memory
+    Halide::Func rhs;         ///< (column, k, panel, batch). With groups: (k % group, column, k / group, panel, batch). Undefined if an
+                              ///< argument has the panels
     Halide::Func rhs_rows;    ///< (column, k, panel, batch) or, if k is contiguous, (k, column, panel, batch): decoded, before it is
                               ///< transposed or interleaved; undefined otherwise
     Halide::Func rhs_block;   ///< like rhs; a schedule transposes it in registers; only if k is contiguous and there are no groups

@@ -134,10 +134,10 @@ int ask_for_tiles() {
 
 } // namespace
 
-bool has_tiles() {
+bool is_refused(const char *feature, size_t length) {
     uint32_t words[source_count] = {};
     read_cpu(words);
-    return has_part(words, "amx", 3);
+    return is_amx(feature, length) && has_part(words, feature, length);
 }
 
 int refused_tiles() {

@@ -7,8 +7,8 @@ namespace scalide {
 /// a length. Returns nullptr if the machine has all features. A name that the table does not contain counts as lacking.
 const char *missing_cpu_feature(const char *target, size_t *length);
 
-/// True if the CPU has AMX tiles, which a process may use after `refused_tiles`.
-bool has_tiles();
+/// True if a feature that missing_cpu_feature() returned is AMX tiles that the CPU has: the system refuses them.
+bool is_refused(const char *feature, size_t length);
 
 /// Asks the system for permission to use AMX tiles. Returns 0 if it permits them, and an errno otherwise. Only the first call of a process
 /// asks: permission raises the least size of the signal stacks of all threads, so a process without tiles must not have it.

@@ -7,7 +7,6 @@
 #include "context/entry.h"
 #include "files/safetensors_format.h"
 #include <cerrno>
-#include <cstring>
 
 namespace scalide {
 
@@ -240,7 +239,7 @@ void complain_about_tiles(scalide_context *context, const scalide_program &progr
 scalide_status check_cpu(scalide_context *context, const scalide_program &program) {
     size_t length;
     const char *feature = missing_cpu_feature(program.target, &length);
-    if (feature && length == 3 && std::memcmp(feature, "amx", length) == 0 && has_tiles()) {
+    if (feature && is_refused(feature, length)) {
         complain_about_tiles(context, program);
         return SCALIDE_UNSUPPORTED_CPU;
     }
