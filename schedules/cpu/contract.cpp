@@ -297,7 +297,9 @@ private:
         rows.store_at(tile).compute_at(row);
         for (Stage copy : {Stage(rows), rows.update(1)})
             copy.vectorize(rows.args()[0], 2 * lanes_, TailStrategy::Predicate).never_partition_all();
+        const RVar beyond = rows.rvars(0)[0];
         rows.update(0).never_partition_all();
+        if (stages_.depth.is_static()) rows.update(0).unroll(beyond); // a loop would become a call of memset
     }
 
     /// All threads together transpose all rows first.
@@ -329,15 +331,17 @@ private:
 
     void schedule_rhs() {
         Func rhs = packed_.rhs;
-        const bool has_several_readers = in_tiles_ && !has_one_block_of_tiles(); // then all threads pack all panels first
-        has_several_readers ? rhs.compute_root() : rhs.compute_at(at(panel_));
+        const bool transposed = packed_.rhs_depth_contiguous;
+        // All threads pack all panels first, if several blocks of tiles read them. They also do if the packing writes zeros: that is a call
+        // of memset, after which LLVM configures tiles again.
+        const bool is_first = in_tiles_ && (!has_one_block_of_tiles() || (transposed && !stages_.depth.divide(group_ * lanes_)));
+        is_first ? rhs.compute_root() : rhs.compute_at(at(panel_));
         rhs.bound(rhs.args()[is_grouped_], 0, width_);
-        if (has_several_readers) {
+        if (is_first) {
             rhs.fuse(rhs.args()[3], rhs.args()[4], task_).parallel(task_);
         } else {
             bound_to_one(rhs, {2 + is_grouped_, 3 + is_grouped_});
         }
-        const bool transposed = packed_.rhs_depth_contiguous;
         if (is_grouped_) {
             transposed ? gather_groups(rhs) : interleave_groups(rhs);
         } else {

@@ -29,6 +29,18 @@ TEST_P(Tiles, multiply_with_four_instructions) {
 
 TEST_P(Tiles, are_configured_once_a_task) { EXPECT_EQ(count_words(assembly_of(form().text()), "ldtilecfg"), 1u); }
 
+/// LLVM configures tiles again after each call, also in a loop that packs an operand.
+TEST_P(Tiles, call_nothing_while_operands_end_within_a_tile) {
+    for (const bool lhs_transposed : {false, true}) {
+        Form each = form();
+        each.m = "33", each.n = "40", each.k = "17";
+        each.lhs_transposed = lhs_transposed;
+        const std::string text = assembly_of(each.text());
+        EXPECT_EQ(count_words(text, "memset"), 0u) << each.name();
+        EXPECT_EQ(count_words(text, "ldtilecfg"), 1u) << each.name();
+    }
+}
+
 TEST_P(Tiles, are_not_for_few_rows_columns_or_terms) {
     for (const auto &[m, n, k] : std::vector<std::array<std::string, 3>>{{"4", "n", "k"}, {"m", "4", "k"}, {"m", "n", "4"}}) {
         Form each = form();

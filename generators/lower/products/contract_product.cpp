@@ -38,10 +38,11 @@ public:
     }
 
 private:
-    /// Defines func(vars) as value(0) if the guard holds, otherwise 0. An undefined guard always holds. `value` must add its argument to an
-    /// index. The argument is a reduction variable of extent 1 that carries the guard, so nothing is read if the guard does not hold.
+    /// Defines func(vars) as value(0) if the guard holds, otherwise 0, or anything. An undefined guard always holds. `value` must add its
+    /// argument to an index. The argument is a reduction variable of extent 1 that carries the guard, so nothing is read if the guard does
+    /// not hold.
     template<typename Value>
-    void define(const Func &func, const std::vector<Var> &vars, const Expr &guard, Value value) {
+    void define(const Func &func, const std::vector<Var> &vars, const Expr &guard, Value value, bool is_zero_otherwise = true) {
         Func result = func;
         if (!guard.defined()) {
             result(vars) = value(Expr(0));
@@ -50,7 +51,7 @@ private:
         Halide::RDom once(0, 1, "once");
         once.where(guard);
         Expr guarded = value(Expr(once.x));
-        result(vars) = Halide::cast(guarded.type(), 0);
+        result(vars) = is_zero_otherwise ? Halide::cast(guarded.type(), 0) : Halide::undef(guarded.type());
         result(vars) = guarded;
     }
 
@@ -67,6 +68,10 @@ private:
 
     /// True if tiles may have no depths to read. Their packed operands still have elements, which define() then guards.
     bool may_be_empty() const { return contraction_.in_tiles && !contraction_.depth.is_static(); }
+
+    /// False if elements outside of an operand that a guard excludes may be anything: those of tiles whose sums are never stored. Zeros
+    /// would become calls of memset, after each of which LLVM configures tiles again.
+    bool needs_zeros() const { return !contraction_.in_tiles || may_be_empty(); }
 
     /// Returns a guard that also holds only for elements that exist along k.
     Expr guard_empty(const Expr &guard) const {
@@ -122,9 +127,8 @@ private:
     /// The same if rows are contiguous, not k. Groups become words, which are transposed as f32 is.
     void pack_lhs_words() {
         const Expr guard = contraction_.rows.divide(amx_side) ? Expr() : row_ < rows_;
-        define(lhs_rows_, {row_, k_, batch_}, guard_empty(guard), [&](const Expr &once) {
-            return element_of_group(contraction_.lhs, {batch_, row_ + once, k_});
-        });
+        const auto read = [&](const Expr &once) { return element_of_group(contraction_.lhs, {batch_, row_ + once, k_}); };
+        define(lhs_rows_, {row_, k_, batch_}, guard_empty(guard), read, needs_zeros());
         std::vector<Expr> group;
         for (int i = 0; i < group_; i++) group.push_back(bits_of(lhs_rows_(row_, group_ * k_ + i, batch_)));
         Func words("lhs_words");
@@ -191,9 +195,8 @@ private:
             guard = column < columns_;
         }
         Func rows = is_grouped_ ? rhs_rows_ : rhs_;
-        define(rows, {column_, k_, panel_, batch_}, guard_empty(guard), [&](const Expr &once) {
-            return element_of_group(contraction_.rhs, {batch_, column + once, k_});
-        });
+        const auto read = [&](const Expr &once) { return element_of_group(contraction_.rhs, {batch_, column + once, k_}); };
+        define(rows, {column_, k_, panel_, batch_}, guard_empty(guard), read, needs_zeros());
         if (is_grouped_) {
             rhs_(item_, column_, k_, panel_, batch_) = rhs_rows_(column_, group_ * k_ + item_, panel_, batch_);
             stages_.packed.rhs_rows = rhs_rows_;
