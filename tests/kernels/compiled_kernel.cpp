@@ -10,13 +10,17 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <fstream>
-#include <gtest/gtest.h>
 #include <map>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 namespace scalide {
 namespace {
+
+std::filesystem::path make_temporary_folder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "scalide_kernel_XXXXXX").string();
+    return mkdtemp(pattern.data());
+}
 
 std::string run_command(const std::string &command) {
     std::string output;
@@ -128,10 +132,12 @@ Halide::Target kernel_target() {
 std::string assembly_of(const Program &program, const Halide::Target &target) {
     LoweredKernel kernel = lower(program, target, choose_budgets(target));
     schedule(kernel, choose_tiles(kernel, target), target);
-    const std::string file = testing::TempDir() + "kernel.s";
-    to_pipeline(kernel).compile_to_assembly(file, halide_arguments(kernel), "k", target);
-    std::ifstream stream(file);
-    return {std::istreambuf_iterator<char>(stream), {}};
+    const std::filesystem::path folder = make_temporary_folder();
+    to_pipeline(kernel).compile_to_assembly(folder / "kernel.s", halide_arguments(kernel), "k", target);
+    std::ifstream stream(folder / "kernel.s");
+    const std::string text{std::istreambuf_iterator<char>(stream), {}};
+    std::filesystem::remove_all(folder);
+    return text;
 }
 
 size_t count_words(const std::string &text, const std::string &word) {
@@ -143,8 +149,7 @@ size_t count_words(const std::string &text, const std::string &word) {
 CompiledKernel::CompiledKernel(const Program &program, const Halide::Target &target, Accesses accesses) try {
     kernel_ = lower(program, target, choose_budgets(target));
     schedule(kernel_, choose_tiles(kernel_, target), target);
-    std::string pattern = (std::filesystem::temp_directory_path() / "scalide_kernel_XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
+    folder_ = make_temporary_folder();
     const std::string object = (folder_ / "kernel.o").string(), library = (folder_ / "kernel.so").string();
     Halide::Pipeline pipeline = to_pipeline(kernel_);
     if (accesses == Accesses::checked) check_accesses(pipeline, kernel_);
