@@ -76,6 +76,31 @@ TEST(contract, bf16_operands_use_the_dot_instruction_where_it_is_fast) {
     EXPECT_EQ(count_instructions(form, "vdpbf16ps"), 0u);
 }
 
+/// A matmul by panels of `width` columns in groups of `group` elements.
+std::string by_panels(const std::string &dtype, const std::string &sum, int group) {
+    const std::string g = std::to_string(group), groups = std::to_string(64 / group);
+    return "program k {kind: contract, panels: [2, " + groups + ", 64, " + g + "]} (x: " + dtype + "[64, 64], w: " + dtype + "[2, " +
+           groups + ", 64, " + g + "]) -> (y: " + sum + R"([64, 128]) {
+  wide = convert_element_type(x) {dtype: )" +
+           sum + R"(} : )" + sum + R"([64, 64]
+  t = transpose(w) {permutation: [1, 3, 0, 2]} : )" +
+           dtype + "[" + groups + ", " + g + R"(, 2, 64]
+  r = reshape(t) {shape: [64, 128]} : )" +
+           dtype + R"([64, 128]
+  columns = convert_element_type(r) {dtype: )" +
+           sum + R"(} : )" + sum + R"([64, 128]
+  y = dot_general(wide, columns) {batch: [[], []], contract: [[1], [0]], preferred: )" +
+           sum + R"(} : )" + sum + R"([64, 128]
+})";
+}
+
+TEST(contract, groups_of_panels_are_read_as_vectors) {
+    const std::string pairs = by_panels("bf16", "f32", 2), quads = by_panels("i8", "i32", 4);
+    EXPECT_NE(count_instructions(pairs, "vdpbf16ps"), 0u);
+    EXPECT_NE(count_instructions(quads, "vpdpbusd"), 0u);
+    for (const std::string &text : {pairs, quads}) EXPECT_EQ(count_instructions(text, "vpinsr") + count_instructions(text, "vpgather"), 0u);
+}
+
 /// The factors of f8 codes along the given axis of the left operand.
 std::string scaled_codes(const std::string &dtype, const std::string &dims, const std::string &extent) {
     return "program k {kind: contract} (x: f8_e4m3fn[m, 64], s: " + dtype + "[" + extent + "], y: bf16[64, n]) -> (z: f32[m, n]) {" + R"(

@@ -1,4 +1,5 @@
 #include "lower/values/panels.h"
+#include <algorithm>
 
 namespace scalide {
 using Halide::Expr;
@@ -35,6 +36,15 @@ std::optional<Extents> panels_of(const Program &kernel) {
     const auto found = kernel.attributes.find(panels_attribute);
     if (found == kernel.attributes.end()) return {};
     return to_extents(found->second);
+}
+
+bool holds_panels(const Program &kernel, int argument) {
+    const auto product = std::ranges::find(kernel.nodes, "dot_general", &Node::op);
+    if (!panels_of(kernel) || product == kernel.nodes.end()) return false;
+    const std::vector<int> makers = producers(kernel);
+    ValueId value = product->operands[1];
+    while (makers[value] >= 0) value = kernel.nodes[makers[value]].operands[0];
+    return kernel.arguments[argument].value == value;
 }
 
 Expr element_of_panels(Values &values, ValueId operand, const Index &index) {
