@@ -35,7 +35,7 @@ std::optional<PanelLayout> panels_of(const Program &kernel, const Halide::Target
     if (kernel.attributes.contains(panels_attribute)) return {};
     const std::string &kind = kernel.attributes.at("kind").word;
     if (kind == "contract") return contract_panels(kernel, target, budgets);
-    if (kind == "window") return convolution_panels(kernel, target);
+    if (kind == "window") return convolution_panels(kernel, target, budgets);
     return {};
 }
 

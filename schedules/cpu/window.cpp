@@ -72,6 +72,7 @@ public:
 
 private:
     Expr extent(const Extent &extent) const { return to_expr(extent, kernel_); }
+    bool is_grouped() const { return stages_.group > 1; }
 
     void schedule_result() {
         const std::vector<Expr> extents = bound_loops(kernel_, kernel_.outputs[0]);
@@ -113,11 +114,13 @@ private:
     void schedule_panels() {
         Func panels = stages_.rhs;
         const std::vector<Var> args = panels.args();
-        Var term = args[1], task("task");
-        std::vector<VarOrRVar> order = {args[0], args.back()};
-        order.insert(order.end(), args.begin() + 1, args.end() - 1);
-        panels.compute_root().bound(args[0], 0, width_).reorder(order).vectorize(args[0], lanes_);
-        for (size_t i = 2; i + 1 < args.size(); i++) panels.fuse(term, args[i], term);
+        const size_t column = is_grouped(); // after the items of a group
+        Var term = args[column + 1], task("task");
+        std::vector<VarOrRVar> order = {args[column], args.back()};
+        order.insert(order.end(), args.begin() + column + 1, args.end() - 1);
+        panels.compute_root().bound(args[column], 0, width_).reorder(order).vectorize(args[column], lanes_);
+        if (is_grouped()) panels.bound(args[0], 0, stages_.group).reorder(args[0], args[column]).unroll(args[0]);
+        for (size_t i = column + 2; i + 1 < args.size(); i++) panels.fuse(term, args[i], term);
         panels.split(term, task, term, rows_of_task, TailStrategy::GuardWithIf).parallel(task).never_partition_all();
     }
 
@@ -125,13 +128,14 @@ private:
     void schedule_product() {
         const LoopLevel tile(output_, tile_);
         const SumStages &product = stages_.product;
-        schedule_tile(product.last, tile, MemoryType::Register);
+        schedule_tile(product.last, tile, MemoryType::Register, is_grouped());
         if (!product.before.defined()) return;
-        schedule_tile(product.before, tile, MemoryType::Stack);
-        schedule_tile(product.block, LoopLevel(product.before, product.before.rvars()[0]), MemoryType::Register);
+        schedule_tile(product.before, tile, MemoryType::Stack, false);
+        schedule_tile(product.block, LoopLevel(product.before, product.before.rvars()[0]), MemoryType::Register, is_grouped());
     }
 
-    void schedule_tile(Func product, const LoopLevel &level, MemoryType memory) {
+    /// `sums_groups`: the innermost axis of the sum is the items of a group, which one instruction multiplies.
+    void schedule_tile(Func product, const LoopLevel &level, MemoryType memory, bool sums_groups) {
         const std::vector<Var> args = product.args();
         product.compute_at(level);
         product.bound(args[0], 0, width_).bound_extent(args[1], rows_).store_in(memory);
@@ -140,11 +144,12 @@ private:
         }
         product.vectorize(args[0], lanes_).unroll(args[0]).unroll(args[1]);
         Stage sum = product.update();
+        const std::vector<RVar> terms = product.rvars();
         std::vector<VarOrRVar> order = {lane_, vector_, args[1]};
-        for (const RVar &r : product.rvars()) {
-            order.emplace_back(r);
-        }
+        if (sums_groups) order.insert(order.begin(), terms[0]);
+        order.insert(order.end(), terms.begin() + sums_groups, terms.end());
         sum.split(args[0], vector_, lane_, lanes_).reorder(order);
+        if (sums_groups) sum.atomic().vectorize(terms[0]);
         sum.vectorize(lane_).unroll(vector_).unroll(args[1]).never_partition_all();
     }
 

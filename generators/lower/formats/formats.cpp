@@ -265,6 +265,8 @@ Expr decode_bf16(Dtype dtype, const Expr &code) {
     return Halide::reinterpret(Halide::BFloat(16), word);
 }
 
+Expr exact_bf16(const Expr &value) { return Halide::reinterpret(Halide::BFloat(16), cast(UInt(16), float_bits(value) >> 16)); }
+
 Expr round_to(Dtype dtype, const Expr &value, Overflow overflow) {
     const FormatSpec &format = format_of(dtype);
     const Expr by_code = decode(format, encode(format, value, overflow));

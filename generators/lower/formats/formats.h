@@ -25,6 +25,9 @@ Halide::Expr encode(const FormatSpec &format, const Halide::Expr &value, Overflo
 /// mantissa bits (f16, f32).
 Halide::Expr decode_bf16(Dtype dtype, const Halide::Expr &code);
 
+/// Returns an f32 value that bf16 holds exactly as BFloat(16), for bf16 dot products.
+Halide::Expr exact_bf16(const Halide::Expr &value);
+
 /// Returns decode(encode(value)): the f32 value after rounding to `dtype`.
 Halide::Expr round_to(Dtype dtype, const Halide::Expr &value, Overflow overflow = Overflow::saturate);
 

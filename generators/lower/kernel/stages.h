@@ -155,6 +155,7 @@ struct WindowStages {
 /// window: a convolution (lower/windows/window_convolution.cpp).
 struct ConvolutionStages {
     int width = 0;                              ///< vector lanes of a register tile
+    int group = 1;                              ///< input features that one instruction multiplies
     bool has_panels = false;                    ///< lanes are features
     int lane_dimension = 0, tile_dimension = 0; ///< dimensions of the result's buffer
     int image_dimension = 0;                    ///< the dimension of the result's buffer that counts images
@@ -162,9 +163,9 @@ struct ConvolutionStages {
     Extent terms;                               ///< terms of a sum
     Halide::Func lhs;  ///< the padded, dilated and decoded images, with axes as in memory; undefined if the argument is read directly
     Halide::Func rhs;  ///< the weights: (column, input feature, window positions, panel) if lanes are features, otherwise axes as in
-                       ///< memory; undefined if the argument is read directly
+                       ///< memory; undefined if the argument is read directly. Groups: (item, column, group, ...)
     SumStages product; ///< (column, row, panel, other axes): lane panel * width + column; sums over (input feature, window positions, last
-                       ///< axis first)
+                       ///< axis first), of groups over (item, group, ...)
 };
 
 struct TiledStages {

@@ -185,7 +185,7 @@ Expr operand_at(Values &values, const ContractOperand &operand, const ContractIn
 
 Expr packed_at(Values &values, const ContractOperand &operand, const ContractIndex &at) {
     const Expr value = operand_at(values, operand, at);
-    if (operand.packed.is_bfloat()) return Halide::reinterpret(operand.packed, Halide::cast<uint16_t>(float_bits(value) >> 16));
+    if (operand.packed.is_bfloat()) return exact_bf16(value);
     if (operand.packed.is_float()) return value;
     const Expr element = Halide::cast(operand.packed, value);
     return operand.is_shifted ? element ^ Halide::cast(operand.packed, 128) : element;

@@ -18,6 +18,6 @@ Halide::Expr element_of_panels(Values &values, ValueId operand, const Index &ind
 // The layout in which a kernel of a class packs its right operand; nothing if it packs none (products/contract_operands.cpp,
 // windows/window_convolution.cpp).
 std::optional<PanelLayout> contract_panels(const Program &kernel, const Halide::Target &target, const Budgets &budgets);
-std::optional<PanelLayout> convolution_panels(const Program &kernel, const Halide::Target &target);
+std::optional<PanelLayout> convolution_panels(const Program &kernel, const Halide::Target &target, const Budgets &budgets);
 
 } // namespace scalide

@@ -2,6 +2,7 @@
 #include "lower/rows/blocked_sum.h"
 #include "lower/values/movement.h"
 #include "lower/values/panels.h"
+#include "lower/values/source_dtype.h"
 #include "lower/windows/window.h"
 #include "lower/windows/window_places.h"
 #include <numeric>
@@ -14,6 +15,9 @@
 // of the window. On CPUs, the sum visits these positions alone. The first one depends on the element, so this needs an axis along which
 // neither lanes nor rows of a tile run. ms of 16 x 14 x 14 x 128 by 4 x 4 x 128 x 64 with strides of 2 (EPYC Zen 4, two threads,
 // others busy, 2026-11-29): 23.5 over all positions, 7.9 so; with 3 x 3 positions 13.9 and 2.7.
+//
+// Where a CPU multiplies pairs of bf16 faster than f32, pairs are adjacent input features. The images are stored in bf16 with the input
+// features innermost, and the weights in pairs, as the panels of a matmul are.
 namespace scalide {
 using Halide::Expr;
 using Halide::Func;
@@ -52,6 +56,19 @@ int choose_width(const Extent &extent, int lanes) {
     return vectors <= 3 && vectors % 2 == 1 ? lanes : 2 * lanes;
 }
 
+/// The input features that one instruction multiplies: 2, or 1 in f32. A group of features of its own for each lane has no pairs that all
+/// lanes share.
+int choose_group(const Program &kernel, const Node &node, const Budgets &budgets) {
+    const Extents &weights = kernel.type(node.operands[1]).shape;
+    const Convolution convolution = scalide::convolution(node.attributes, weights);
+    const bool has_lanes = choose_lane_axis(convolution, kernel.type(node.results[0]).shape) == convolution.out_spec[1];
+    const auto is_exact = [&](ValueId value) { return is_float(kernel.type(value).dtype) && significant_bits(kernel, value) <= 8; };
+    const Extent &inputs = weights[convolution.rhs_spec[1]];
+    const bool pairs = budgets.bf16_pairs == 1 && has_lanes && convolution.feature_groups * convolution.batch_groups == 1 &&
+                       inputs.is_static() && inputs.value() % 2 == 0 && std::ranges::all_of(node.operands, is_exact);
+    return pairs ? 2 : 1;
+}
+
 class ConvolutionLowering {
 public:
     ConvolutionLowering(Lowering &lowering, const Node &node)
@@ -61,7 +78,7 @@ public:
           sum_type_(is_integer(out_type_.dtype) ? Halide::UInt(32) : storage_type(out_type_.dtype)),
           is_gpu_(lowering.target.has_gpu_feature()), lane_axis_(choose_lane_axis(convolution_, out_type_.shape)),
           tile_axis_(choose_tile_axis()), width_(choose_width(lane_extent(), lowering.target.natural_vector_size<float>())),
-          is_in_panels_(panels_of(lowering.kernel.program)) {}
+          group_(choose_group(lowering.kernel.program, node, lowering.budgets)), is_in_panels_(panels_of(lowering.kernel.program)) {}
 
     void lower() {
         if (!reads_lhs()) {
@@ -113,7 +130,7 @@ private:
     /// True if the argument is read directly, because nothing needs decoding, padding or clamping.
     bool reads_lhs() const {
         const bool stays_inside = std::ranges::all_of(convolution_.spatial, has_elements_only);
-        return has_panels() && stays_inside && is_argument(node_.operands[0]);
+        return group_ == 1 && has_panels() && stays_inside && is_argument(node_.operands[0]);
     }
 
     /// True if the sum skips the gaps between the elements of spatial axis `i`. The factors of the window positions must have an inverse.
@@ -155,9 +172,20 @@ private:
         if (lane_axis_ == convolution_.out_spec[0]) {
             index[images] = Halide::min(index[images], values_.extent(lhs_type_.shape[images]) - 1);
         }
-        lhs_(buffer_order(vars)) = place.choose(values_.at(node_.operands[0], index), make_constant(lhs_type_.dtype, 0));
+        lhs_(packed_order(vars)) = packed(place.choose(values_.at(node_.operands[0], index), make_constant(lhs_type_.dtype, 0)));
         stages_.lhs = lhs_;
     }
+
+    /// Returns an index of the packed images. Pairs of input features are adjacent.
+    template<typename T>
+    std::vector<T> packed_order(std::vector<T> index) const {
+        const auto features = index.begin() + convolution_.lhs_spec[1];
+        if (group_ > 1) std::rotate(features, features + 1, index.end());
+        return buffer_order(index);
+    }
+
+    /// Returns an element as it is multiplied.
+    Expr packed(const Expr &value) const { return group_ > 1 ? exact_bf16(value) : value; }
 
     /// Returns the images at position `at` (batch, feature, spatial) of the padded and dilated array.
     Expr lhs_at(const Index &at) {
@@ -166,7 +194,7 @@ private:
             index[convolution_.lhs_spec[i]] = at[i];
         }
         if (!reads_lhs()) {
-            return lhs_(buffer_order(index));
+            return lhs_(packed_order(index));
         }
         for (size_t i = 0; i < spatial_rank(); i++) {
             Expr &place = index[convolution_.lhs_spec[i + 2]];
@@ -190,8 +218,8 @@ private:
         const Var input("input");
         const std::vector<Var> places = numbered_vars("place", spatial_rank());
         const Expr feature = within_lanes(panel_ * width_ + column_);
-        rhs_(panel_index<Var>(column_, input, places, panel_)) =
-            values_.at(node_.operands[1], rhs_index(feature, input, {places.begin(), places.end()}));
+        const Index at = rhs_index(feature, group_ > 1 ? group_ * input + item_ : Expr(input), {places.begin(), places.end()});
+        rhs_(panel_index<Var>(item_, column_, input, places, panel_)) = packed(values_.at(node_.operands[1], at));
         stages_.rhs = rhs_;
     }
 
@@ -200,9 +228,11 @@ private:
         return lane_extent().divide(width_) ? lane : Halide::min(lane, values_.extent(lane_extent()) - 1);
     }
 
+    /// Returns an index of the packed weights. `item` is the place in a group of input features.
     template<typename T>
-    static std::vector<T> panel_index(const T &column, const T &input, const std::vector<T> &places, const T &panel) {
+    std::vector<T> panel_index(const T &item, const T &column, const T &input, const std::vector<T> &places, const T &panel) const {
         std::vector<T> index = {column, input};
+        if (group_ > 1) index.insert(index.begin(), item);
         index.insert(index.end(), places.rbegin(), places.rend());
         index.push_back(panel);
         return index;
@@ -214,15 +244,17 @@ private:
         stages_.rhs = rhs_;
     }
 
-    Expr rhs_at(const Expr &feature, const Expr &input, const Index &places) {
+    /// `input`: an input feature, or its group, in which `item` is its place.
+    Expr rhs_at(const Expr &feature, const Expr &item, const Expr &input, const Index &places) {
         if (is_in_panels_) {
             Index index = {panel_};
             index.insert(index.end(), places.begin(), places.end());
-            index.insert(index.end(), {input, column_, Expr(0)});
-            return element_of_panels(values_, node_.operands[1], index);
+            index.insert(index.end(), {input, column_, item});
+            const Expr element = element_of_panels(values_, node_.operands[1], index);
+            return group_ > 1 ? Halide::reinterpret(Halide::BFloat(16), element) : element;
         }
         if (has_panels()) {
-            return rhs_(panel_index<Expr>(column_, input, places, panel_));
+            return rhs_(panel_index<Expr>(item, column_, input, places, panel_));
         }
         const Index index = rhs_index(feature, input, places);
         return is_argument(node_.operands[1]) ? values_.at(node_.operands[1], index) : Expr(rhs_(buffer_order(index)));
@@ -266,11 +298,14 @@ private:
         for (size_t i = 0; i < others.size(); i++) {
             out[others[i]] = vars[i];
         }
-        std::vector<SumAxis> axes = {sum_axis(rhs_type_.shape[convolution_.rhs_spec[1]], kernel_)};
+        std::vector<SumAxis> axes = {sum_axis(*rhs_type_.shape[convolution_.rhs_spec[1]].divide(group_), kernel_)};
+        if (group_ > 1) axes.insert(axes.begin(), {group_, double(group_)});
         for (size_t i = spatial_rank(); i-- > 0;) {
             axes.push_back(window_axis(i, out));
         }
-        const AddTerm add = [&](const Expr &sum, const std::vector<Expr> &at) { return sum + term(out, at); };
+        const AddTerm add = [&](const Expr &sum, const std::vector<Expr> &at) {
+            return group_ > 1 ? sum + term(out, at[0], {at.begin() + 1, at.end()}) : sum + term(out, 0, at);
+        };
         const std::vector<Var> args = product_index<Var>(column_, row_, panel_, vars);
         const Expr zero = Halide::cast(sum_type_, 0);
         stages_.product = is_gpu_ ? sum_in_one_loop(args, axes, zero, add) : sum_in_blocks(args, axes, zero, add);
@@ -290,10 +325,10 @@ private:
         return axis;
     }
 
-    /// `at`: input feature, then window positions, last axis first.
-    Expr term(const Index &out, const std::vector<Expr> &at) {
+    /// `at`: input feature, or its group, in which `item` is its place; then window positions, last axis first.
+    Expr term(const Index &out, const Expr &item, const std::vector<Expr> &at) {
         const Expr feature = out[features_axis()];
-        Expr image = out[convolution_.out_spec[0]], input = at[0];
+        Expr image = out[convolution_.out_spec[0]], input = group_ > 1 ? at[0] * group_ + item : at[0];
         if (convolution_.feature_groups > 1) {
             input = group_of(feature) * values_.extent(rhs_type_.shape[convolution_.rhs_spec[1]]) + input;
         }
@@ -311,7 +346,7 @@ private:
             const Expr place = here * int(axis.stride) + places[i] * int(axis.window_dilation);
             from.push_back(skips ? (place - values_.extent(axis.low)) / int(axis.base_dilation) : place);
         }
-        return Halide::cast(sum_type_, lhs_at(from)) * Halide::cast(sum_type_, rhs_at(feature, at[0], places));
+        return Halide::cast(sum_type_, lhs_at(from)) * Halide::cast(sum_type_, rhs_at(feature, item, at[0], places));
     }
 
     void bind() {
@@ -330,6 +365,7 @@ private:
     void describe() {
         const int last = int(out_type_.shape.size()) - 1;
         stages_.width = width_;
+        stages_.group = group_;
         stages_.has_panels = has_panels();
         stages_.lane_dimension = last - int(lane_axis_);
         stages_.tile_dimension = last - int(tile_axis_);
@@ -351,24 +387,25 @@ private:
     const Halide::Type sum_type_; ///< of the accumulators. Integers wrap around: they are u32, because Halide's i32 must not overflow
     const bool is_gpu_;
     const int64_t lane_axis_, tile_axis_;
-    const int width_;
+    const int width_, group_;
     const bool is_in_panels_; ///< an argument has the weights in panels (lower/values/panels.h)
     Func lhs_{"lhs"}, rhs_{"rhs"}, product_;
-    Var column_{"column"}, row_{"row"}, panel_{"panel"};
+    Var item_{"item"}, column_{"column"}, row_{"row"}, panel_{"panel"};
 };
 
 } // namespace
 
-std::optional<PanelLayout> convolution_panels(const Program &kernel, const Halide::Target &target) {
+std::optional<PanelLayout> convolution_panels(const Program &kernel, const Halide::Target &target, const Budgets &budgets) {
     const auto node = std::ranges::find(kernel.nodes, "conv_general_dilated", &Node::op);
     if (node == kernel.nodes.end()) return {};
     const Type &weights = kernel.type(node->operands[1]);
     const Extents &shape = kernel.type(node->results[0]).shape;
     const Convolution convolution = scalide::convolution(node->attributes, weights.shape);
     if (choose_lane_axis(convolution, shape) != convolution.out_spec[1]) return {};
-    PanelLayout layout{weights.dtype,
+    const int group = choose_group(kernel, *node, budgets);
+    PanelLayout layout{group > 1 ? Dtype::bf16 : weights.dtype,
                        choose_width(shape[convolution.out_spec[1]], target.natural_vector_size<float>()),
-                       1,
+                       group,
                        convolution.rhs_spec[0],
                        {convolution.rhs_spec.begin() + 2, convolution.rhs_spec.end()},
                        0};
