@@ -1,5 +1,6 @@
 #include "lower/halide/amx_tiles.h"
 #include "expr/error.h"
+#include <algorithm>
 
 namespace scalide {
 
@@ -12,7 +13,7 @@ constexpr const char *marker = "scalide_amx_product";
 constexpr int tile_side = 16;
 
 // Arguments of a marker.
-enum Argument { sum_first, sum_row, lhs_first, lhs_row, lhs_half, lhs_element, rhs_first, rhs_row, rhs_half, rhs_element, step_count };
+enum Argument { sum_first, sum_row, lhs_first, lhs_row, lhs_half, lhs_element, rhs_first, rhs_row, rhs_half, rhs_element };
 
 Expr wide(const Expr &e) { return Halide::cast<int64_t>(e); }
 
@@ -37,15 +38,18 @@ public:
         : sums_(sums), lhs_(lhs), rhs_(rhs), tile_(sum.with_lanes(tile_side * tile_side)), lhs_element_(lhs_element),
           rhs_element_(rhs_element) {}
 
-    Stmt make(const Expr &steps) const {
+    /// `loop`: the loop over the steps; null if there is one step.
+    Stmt make(const For *loop) const {
         std::vector<Stmt> zeros, terms, stores;
         for (int i = 0; i < 4; i++) {
             zeros.push_back(set(i, intrinsic(tile_, "tile_zero", {tile_side, amx_step_bytes})));
             terms.push_back(set(i, multiplied(i)));
             stores.push_back(stored(i));
         }
-        zeros.push_back(For::make(step_.as<Variable>()->name, 0, steps, ForType::Serial, Halide::Partition::Never, Halide::DeviceAPI::None,
-                                  with_operands(Block::make(terms))));
+        const Stmt step = with_operands(Block::make(terms));
+        zeros.push_back(
+            loop ? For::make(loop->name, loop->min, loop->extent, ForType::Serial, Halide::Partition::Never, Halide::DeviceAPI::None, step)
+                 : step);
         Stmt all = Block::make(Block::make(zeros), Block::make(stores));
         // Halide 21 lets stages of one type share memory, and LLVM keeps only memory of tiles alone in registers. So the type is a vector.
         for (int i = 0; i < 4; i++) all = Allocate::make(tile_name(i), tile_, Halide::MemoryType::AMXTile, {1}, const_true(), all);
@@ -78,8 +82,7 @@ private:
     Expr operand(bool is_right, int half) const { return Variable::make(operand_type(is_right), operand_name(is_right, half)); }
     Expr loaded(bool is_right, int half) const {
         const Matrix &from = is_right ? rhs_ : lhs_;
-        const Expr step = is_right ? amx_step_groups * from.row : Expr(make_const(Int(64), amx_step_bytes));
-        const Expr offset = simplify(from.first + half * from.half) + wide(step_) * simplify(step);
+        const Expr offset = simplify(from.first + half * from.half);
         return intrinsic(operand_type(is_right), "tile_load", {tile_side, amx_step_bytes}, {from.base, offset, from.row});
     }
     Stmt with_operands(Stmt body) const {
@@ -98,7 +101,6 @@ private:
     }
 
     const std::string id_ = unique_name("amx");
-    const Expr step_ = Variable::make(Int(32), id_ + ".step");
     Matrix sums_, lhs_, rhs_;
     Type tile_, lhs_element_, rhs_element_;
 };
@@ -119,14 +121,36 @@ class AmxTiles : public IRMutator {
         return load;
     }
 
-    Stmt visit(const Store *op) override {
-        const auto *call = op->value.as<Call>();
-        if (!call || call->name != marker) return IRMutator::visit(op);
+    /// Returns the marker that the statement stores, possibly inside Lets; null if it is something else.
+    static const Call *marker_of(const Stmt &statement) {
+        if (const auto *let = statement.as<LetStmt>()) return marker_of(let->body);
+        const auto *store = statement.as<Store>();
+        const auto *call = store ? store->value.as<Call>() : nullptr;
+        return call && call->name == marker ? call : nullptr;
+    }
+
+    /// Returns the product that a marker stands for.
+    Stmt product(const Call *call, const For *loop) const {
         const std::vector<Expr> &at = call->args;
         const Matrix sums(place(at[sum_first]), place(at[sum_row]));
         const Matrix lhs(place(at[lhs_first]), place(at[lhs_row]), place(at[lhs_half]));
         const Matrix rhs(place(at[rhs_first]), place(at[rhs_row]), place(at[rhs_half]));
-        return Product(sums, lhs, rhs, call->type, at[lhs_element].type(), at[rhs_element].type()).make(at[step_count]);
+        const std::vector<Expr> of_all_steps = {sums.first, sums.row, lhs.row, lhs.half, rhs.row, rhs.half};
+        const auto depends = [&](const Expr &e) { return loop && expr_uses_var(e, loop->name); };
+        internal_check(std::ranges::none_of(of_all_steps, depends), "the distances in a product of tiles change from step to step");
+        return Product(sums, lhs, rhs, call->type, at[lhs_element].type(), at[rhs_element].type()).make(loop);
+    }
+
+    Stmt visit(const For *op) override {
+        if (!marker_of(op->body)) return IRMutator::visit(op);
+        Stmt body = op->body;
+        while (const auto *let = body.as<LetStmt>()) body = substitute(let->name, let->value, let->body);
+        return product(marker_of(body), op);
+    }
+
+    Stmt visit(const Store *op) override {
+        const Call *call = marker_of(op);
+        return call ? product(call, nullptr) : IRMutator::visit(op);
     }
 
     Scope<Expr> lets_;
@@ -134,8 +158,8 @@ class AmxTiles : public IRMutator {
 
 } // namespace
 
-void define_amx_product(Halide::Func tiles, const std::vector<Expr> &place, const Type &sum, const AmxOperand &lhs, const AmxOperand &rhs,
-                        const Expr &steps) {
+void define_amx_product(Halide::Func tiles, const std::vector<Expr> &place, const Type &sum, const Expr &steps,
+                        const std::function<AmxOperands(const Expr &step)> &operands) {
     const auto at = [&](int column, int row) {
         std::vector<Expr> index = {column, row};
         index.insert(index.end(), place.begin(), place.end());
@@ -143,10 +167,12 @@ void define_amx_product(Halide::Func tiles, const std::vector<Expr> &place, cons
     };
     std::vector<Halide::Var> vars = {Halide::Var("tile_column"), Halide::Var("tile_row")};
     for (const Expr &e : place) vars.emplace_back(e.as<Variable>()->name);
+    const Halide::RDom step(0, steps, "step");
+    const auto [lhs, rhs] = operands(step.x);
     tiles(vars) = Halide::undef(sum);
     tiles(at(0, 0)) = Call::make(sum, marker,
                                  {tiles(at(0, 0)), tiles(at(0, 1)), lhs.first, lhs.row, lhs.half, make_zero(lhs.element), rhs.first,
-                                  rhs.row, rhs.half, make_zero(rhs.element), steps, lhs.last, rhs.last},
+                                  rhs.row, rhs.half, make_zero(rhs.element), lhs.last, rhs.last},
                                  Call::Extern);
 }
 

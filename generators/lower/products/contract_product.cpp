@@ -293,15 +293,15 @@ private:
             const auto rhs = [&](const Expr &step, int group, int column, int item) {
                 return rhs_word(item, column, step * amx_step_groups + group);
             };
-            const Expr last = first + Halide::max(count, 1) - 1;
             std::vector<Expr> place = {tile_};
             place.insert(place.end(), vars.begin() + 2, vars.end());
-            define_amx_product(product, place, contraction_.sum,
-                               {contraction_.lhs.packed, lhs(first, 0, 0), lhs(first, 1, 0), lhs(first, amx_side / 2, 0),
-                                lhs(last, amx_side - 1, lhs_step - 1)},
-                               {contraction_.rhs.packed, rhs(first, 0, 0, 0), rhs(first, 1, 0, 0), rhs(first, 0, amx_side / 2, 0),
-                                rhs(last, amx_step_groups - 1, amx_side - 1, group_ - 1)},
-                               count);
+            define_amx_product(product, place, contraction_.sum, count, [&](const Expr &each) -> AmxOperands {
+                const Expr step = first + each;
+                return {{contraction_.lhs.packed, lhs(step, 0, 0), lhs(step, 1, 0), lhs(step, amx_side / 2, 0),
+                         lhs(step, amx_side - 1, lhs_step - 1)},
+                        {contraction_.rhs.packed, rhs(step, 0, 0, 0), rhs(step, 1, 0, 0), rhs(step, 0, amx_side / 2, 0),
+                         rhs(step, amx_step_groups - 1, amx_side - 1, group_ - 1)}};
+            });
         };
         stages_.product = sum_in_tiles({column_, row_, panel_, batch_}, {steps(), axis_.most / step_ + 1}, zero(), tiles, block_factors());
     }
