@@ -1,3 +1,4 @@
+#include "lower/halide/amx_tiles.h"
 #include "schedules/cpu/kinds.h"
 #include "schedules/cpu/loops.h"
 
@@ -6,7 +7,7 @@
 // other axes of the result. Tiles:
 //   task     elements (convolutions: products) of a parallel task
 //   lanes    elements in a vector (all but convolutions)
-//   rows     most rows of a register tile (convolutions)
+//   rows     most rows of a register tile (convolutions); tiles of AMX have 32
 //   weights  most weights that stay in the second-level cache (convolutions)
 namespace scalide {
 namespace {
@@ -57,7 +58,8 @@ class ConvolutionSchedule {
 public:
     ConvolutionSchedule(LoweredKernel &kernel, const Tiles &tiles, const Target &target)
         : kernel_(kernel), stages_(std::get<ConvolutionStages>(kernel.stages)), tiles_(tiles), lanes_(target.natural_vector_size<float>()),
-          width_(stages_.width), rows_(rows_of_tile(stages_.tile, tiles.at("rows"))), output_(kernel.outputs[0].func) {}
+          width_(stages_.width), rows_(stages_.in_tiles ? amx_side : rows_of_tile(stages_.tile, tiles.at("rows"))),
+          output_(kernel.outputs[0].func) {}
 
     void apply() {
         schedule_result();
@@ -89,7 +91,8 @@ private:
         Expr count = (extent(stages_.lanes) + width_ - 1) / width_;
         for (int d = 0; d < int(args.size()); d++)
             if (d != lane_dimension && d != tile_dimension) count = count * extents[d];
-        nest.reorder(order).vectorize(lane_).unroll(vector_).unroll(row_).never_partition_all();
+        nest.reorder(order).vectorize(lane_).unroll(vector_).never_partition_all();
+        if (!stages_.in_tiles) nest.unroll(row_); // to keep the product in registers
         parallelize(nest, *fuse_loops(nest, outer), count, extent(stages_.tile) * width_ * extent(stages_.terms), tiles_.at("task"));
     }
 
@@ -124,25 +127,35 @@ private:
         panels.split(term, task, term, rows_of_task, TailStrategy::GuardWithIf).parallel(task).never_partition_all();
     }
 
-    /// Schedules a register tile of the last block. Earlier blocks are added to a tile in memory.
+    /// Schedules a tile of the last block. Earlier blocks are added to a tile in memory.
     void schedule_product() {
         const LoopLevel tile(output_, tile_);
         const SumStages &product = stages_.product;
-        schedule_tile(product.last, tile, MemoryType::Register, is_grouped());
+        schedule_block(product.last, tile);
         if (!product.before.defined()) return;
         schedule_tile(product.before, tile, MemoryType::Stack, false);
-        schedule_tile(product.block, LoopLevel(product.before, product.before.rvars()[0]), MemoryType::Register, is_grouped());
+        schedule_block(product.block, LoopLevel(product.before, product.before.rvars()[0]));
+    }
+
+    /// Schedules the sums of one block: in registers, or in memory if tiles of AMX compute them.
+    void schedule_block(Func block, const LoopLevel &level) {
+        if (!stages_.in_tiles) return schedule_tile(block, level, MemoryType::Register, is_grouped());
+        place_tile(block, level, MemoryType::Stack);
+        block.bound(block.args()[1], 0, rows_).update().never_partition_all();
+    }
+
+    void place_tile(Func tile, const LoopLevel &level, MemoryType memory) {
+        const std::vector<Var> args = tile.args();
+        tile.compute_at(level).bound(args[0], 0, width_).bound_extent(args[1], rows_).store_in(memory);
+        for (size_t i = 2; i < args.size(); i++) tile.bound_extent(args[i], 1);
     }
 
     /// `sums_groups`: the innermost axis of the sum is the items of a group, which one instruction multiplies.
     void schedule_tile(Func product, const LoopLevel &level, MemoryType memory, bool sums_groups) {
         const std::vector<Var> args = product.args();
-        product.compute_at(level);
-        product.bound(args[0], 0, width_).bound_extent(args[1], rows_).store_in(memory);
-        for (size_t i = 2; i < args.size(); i++) {
-            product.bound_extent(args[i], 1);
-        }
-        product.vectorize(args[0], lanes_).unroll(args[0]).unroll(args[1]);
+        place_tile(product, level, memory);
+        product.vectorize(args[0], lanes_).unroll(args[0]);
+        if (!stages_.in_tiles) product.unroll(args[1]);
         Stage sum = product.update();
         const std::vector<RVar> terms = product.rvars();
         std::vector<VarOrRVar> order = {lane_, vector_, args[1]};
@@ -150,7 +163,8 @@ private:
         order.insert(order.end(), terms.begin() + sums_groups, terms.end());
         sum.split(args[0], vector_, lane_, lanes_).reorder(order);
         if (sums_groups) sum.atomic().vectorize(terms[0]);
-        sum.vectorize(lane_).unroll(vector_).unroll(args[1]).never_partition_all();
+        sum.vectorize(lane_).unroll(vector_).never_partition_all();
+        if (!stages_.in_tiles) sum.unroll(args[1]);
     }
 
     LoweredKernel &kernel_;

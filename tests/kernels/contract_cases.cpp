@@ -1,4 +1,5 @@
 #include "kernels/contract_cases.h"
+#include "lower/halide/amx_feature.h"
 #include <bit>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -92,6 +93,13 @@ Doubles to_doubles(const Words &words, Dtype dtype) {
         values[i] = value_of(dtype, code);
     }
     return values;
+}
+
+Halide::Target pairs_target() {
+    return kernel_target()
+        .with_feature(Halide::Target::AVX512_Zen4)
+        .without_feature(Halide::Target::AVX512_SapphireRapids)
+        .without_feature(amx_feature);
 }
 
 void expect_product(const Kernel &kernel, const Form &form, const Product &p, const Extent::Bindings &symbols) {

@@ -46,6 +46,9 @@ Words to_words(const Doubles &values, Dtype dtype);
 Doubles to_doubles(const Words &words, Dtype dtype);
 Dtype dtype_named(const std::string &name);
 
+/// The target of a CPU that multiplies pairs of bf16 faster than f32.
+Halide::Target pairs_target();
+
 /// Runs the kernel of `form.text()` on small integers. Every element of the result must be exact.
 void expect_product(const Kernel &kernel, const Form &form, const Product &product, const Extent::Bindings &symbols);
 

@@ -1,5 +1,4 @@
 #include "kernels/contract_cases.h"
-#include "lower/halide/amx_feature.h"
 #include <gtest/gtest.h>
 #include <set>
 
@@ -8,13 +7,6 @@
 
 namespace scalide::contract_test {
 namespace {
-
-Halide::Target pairs_target() {
-    return kernel_target()
-        .with_feature(Halide::Target::AVX512_Zen4)
-        .without_feature(Halide::Target::AVX512_SapphireRapids)
-        .without_feature(amx_feature);
-}
 
 bool host_has_bf16() {
     const Halide::Target host = Halide::get_host_target();

@@ -1,7 +1,9 @@
 #include "kernels/contract_cases.h"
+#include "kernels/kernel_text.h"
 #include <gtest/gtest.h>
 
-// Which products use the tiles of AMX, from the assembly for such a CPU. Every machine can make it. The tests kernel.tiles.* run kernels.
+// Which products use the tiles of AMX or pairs of bf16, from the assembly for such a CPU. Every machine can make it. The tests
+// kernel.tiles.* run kernels.
 
 namespace scalide::contract_test {
 namespace {
@@ -61,6 +63,27 @@ TEST(contract, tiles_need_exact_bf16_or_bytes) {
         const Form form{.lhs_dtype = dtype, .rhs_dtype = "bf16"};
         EXPECT_EQ(count_words(assembly_of(form.text()), "tdpbf16ps"), 0u) << dtype;
     }
+}
+
+std::string assembly_of_convolution(const std::string &name, const Halide::Target &target) {
+    for (const std::filesystem::path &path : kernel_texts())
+        if (path.filename() == name + ".scl") return scalide::assembly_of(read_kernel_text(path).program, target);
+    throw std::runtime_error("no kernel text " + name);
+}
+
+TEST(window, convolutions_multiply_by_tiles) {
+    for (const std::string name : {"conv_tiles_images", "conv_tiles_weights"}) {
+        const std::string text = assembly_of_convolution(name, with_tiles(kernel_target()));
+        EXPECT_EQ(count_words(text, "tdpbf16ps"), 4u) << name << ": two by two tiles";
+        EXPECT_EQ(count_words(text, "tileloadd"), 4u) << name << ": no tile is spilled";
+        EXPECT_EQ(count_words(text, "ldtilecfg"), 1u) << name << ": once a task";
+    }
+    EXPECT_EQ(count_words(assembly_of_convolution("conv_pairs", with_tiles(kernel_target())), "tdpbf16ps"), 0u) << "6 input features";
+}
+
+TEST(window, convolutions_multiply_pairs_where_that_is_fast) {
+    for (const std::string name : {"conv_pairs", "conv_pairs_blocks", "conv_pairs_gaps", "conv_pairs_weights"})
+        EXPECT_NE(count_words(assembly_of_convolution(name, pairs_target()), "vdpbf16ps"), 0u) << name;
 }
 
 } // namespace

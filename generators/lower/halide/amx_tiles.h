@@ -3,9 +3,9 @@
 #include <functional>
 
 // Products by the tile instructions of AMX. One step multiplies 32 rows by 64 bytes of depth with 64 bytes of depth by 32 columns, as two
-// by two tiles of 16 rows and 64 bytes. Halide 21 schedules such products (MemoryType::AMXTile) only for single tiles, so a marker in a loop
-// over steps stands for the product until loops and memory exist. Its pass puts Halide's own tile intrinsics there, and LLVM allocates and
-// configures the tile registers: once a parallel task, if the task calls no function between tiles.
+// by two tiles of 16 rows and 64 bytes. Halide 21 schedules such products (MemoryType::AMXTile) only for single tiles, so a marker in a
+// loop over steps stands for the product until loops and memory exist. Its pass puts Halide's own tile intrinsics there, and LLVM allocates
+// and configures the tile registers: once a parallel task, if the task calls no function between tiles.
 
 namespace scalide {
 

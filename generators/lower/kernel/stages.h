@@ -156,6 +156,7 @@ struct WindowStages {
 struct ConvolutionStages {
     int width = 0;                              ///< vector lanes of a register tile
     int group = 1;                              ///< input features that one instruction multiplies
+    bool in_tiles = false;                      ///< by tiles of AMX (lower/halide/amx_tiles.h), 32 rows and columns
     bool has_panels = false;                    ///< lanes are features
     int lane_dimension = 0, tile_dimension = 0; ///< dimensions of the result's buffer
     int image_dimension = 0;                    ///< the dimension of the result's buffer that counts images

@@ -1,10 +1,13 @@
 #include "lower/formats/formats.h"
+#include "lower/halide/amx_tiles.h"
 #include "lower/rows/blocked_sum.h"
 #include "lower/values/movement.h"
 #include "lower/values/panels.h"
 #include "lower/values/source_dtype.h"
 #include "lower/windows/window.h"
 #include "lower/windows/window_places.h"
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 
 // Convolutions as a direct loop nest. A register tile spans two axes of the result. Vector lanes are `width` adjacent elements along one
@@ -17,7 +20,8 @@
 // others busy, 2026-11-29): 23.5 over all positions, 7.9 so; with 3 x 3 positions 13.9 and 2.7.
 //
 // Where a CPU multiplies pairs of bf16 faster than f32, pairs are adjacent input features. The images are stored in bf16 with the input
-// features innermost, and the weights in pairs, as the panels of a matmul are.
+// features innermost, and the weights in pairs, as the panels of a matmul are. By tiles of AMX, 32 rows along one axis of the result are
+// 32 rows of the images at a constant distance, for each window position.
 namespace scalide {
 using Halide::Expr;
 using Halide::Func;
@@ -56,17 +60,43 @@ int choose_width(const Extent &extent, int lanes) {
     return vectors <= 3 && vectors % 2 == 1 ? lanes : 2 * lanes;
 }
 
-/// The input features that one instruction multiplies: 2, or 1 in f32. A group of features of its own for each lane has no pairs that all
-/// lanes share.
-int choose_group(const Program &kernel, const Node &node, const Budgets &budgets) {
-    const Extents &weights = kernel.type(node.operands[1]).shape;
+/// How elements are multiplied: as f32, as pairs of bf16, or as pairs by tiles of AMX.
+struct ProductForm {
+    int group = 1; ///< input features that one instruction multiplies
+    bool in_tiles = false;
+    int64_t rows_axis = 0; ///< in tiles: the axis of the result along which rows run
+};
+
+/// Returns the axis of the result along which rows of tiles waste least, the last such one; -1 if all waste too much.
+int64_t rows_axis_of_tiles(const Convolution &convolution, const Extents &shape, int fewest) {
+    int64_t best = -1;
+    double most = 0;
+    for (const int64_t axis : convolution.out_spec) {
+        if (axis == convolution.out_spec[1] || !shape[axis].is_static() || shape[axis].value() < fewest) continue;
+        const double rows = double(shape[axis].value()), used = rows / (std::ceil(rows / amx_side) * amx_side);
+        if (used > most || (used == most && axis > best)) std::tie(best, most) = std::tuple(axis, used);
+    }
+    return best;
+}
+
+/// A group of features of its own for each lane has no pairs that all lanes share. A step of tiles is 32 input features of one window
+/// position. Images with gaps are not multiplied by tiles, as their sum skips positions.
+ProductForm choose_form(const Program &kernel, const Node &node, const Budgets &budgets) {
+    const Extents &weights = kernel.type(node.operands[1]).shape, &shape = kernel.type(node.results[0]).shape;
     const Convolution convolution = scalide::convolution(node.attributes, weights);
-    const bool has_lanes = choose_lane_axis(convolution, kernel.type(node.results[0]).shape) == convolution.out_spec[1];
+    const bool has_lanes = choose_lane_axis(convolution, shape) == convolution.out_spec[1];
     const auto is_exact = [&](ValueId value) { return is_float(kernel.type(value).dtype) && significant_bits(kernel, value) <= 8; };
     const Extent &inputs = weights[convolution.rhs_spec[1]];
-    const bool pairs = budgets.bf16_pairs == 1 && has_lanes && convolution.feature_groups * convolution.batch_groups == 1 &&
-                       inputs.is_static() && inputs.value() % 2 == 0 && std::ranges::all_of(node.operands, is_exact);
-    return pairs ? 2 : 1;
+    const bool has_pairs = has_lanes && convolution.feature_groups * convolution.batch_groups == 1 && inputs.is_static() &&
+                           inputs.value() % 2 == 0 && std::ranges::all_of(node.operands, is_exact);
+    if (!has_pairs) return {};
+    const bool has_gaps = std::ranges::any_of(convolution.spatial, [](const WindowAxis &axis) { return axis.base_dilation > 1; });
+    const bool has_steps = inputs.value() > 0 && inputs.value() % (amx_step_bytes / 2) == 0 && !has_gaps;
+    const int64_t rows_axis = rows_axis_of_tiles(convolution, shape, budgets.tile_rows);
+    const bool in_tiles =
+        budgets.tile_rows > 0 && has_steps && rows_axis >= 0 && is_at_least(shape[convolution.out_spec[1]], budgets.tile_rows);
+    if (in_tiles) return {2, true, rows_axis};
+    return {budgets.bf16_pairs == 1 ? 2 : 1};
 }
 
 class ConvolutionLowering {
@@ -76,9 +106,10 @@ public:
           lhs_type_(type(node.operands[0])), rhs_type_(type(node.operands[1])), out_type_(type(node.results[0])),
           convolution_(convolution(node.attributes, rhs_type_.shape)),
           sum_type_(is_integer(out_type_.dtype) ? Halide::UInt(32) : storage_type(out_type_.dtype)),
-          is_gpu_(lowering.target.has_gpu_feature()), lane_axis_(choose_lane_axis(convolution_, out_type_.shape)),
-          tile_axis_(choose_tile_axis()), width_(choose_width(lane_extent(), lowering.target.natural_vector_size<float>())),
-          group_(choose_group(lowering.kernel.program, node, lowering.budgets)), is_in_panels_(panels_of(lowering.kernel.program)) {}
+          is_gpu_(lowering.target.has_gpu_feature()), form_(choose_form(lowering.kernel.program, node, lowering.budgets)),
+          group_(form_.group), lane_axis_(choose_lane_axis(convolution_, out_type_.shape)), tile_axis_(choose_tile_axis()),
+          width_(form_.in_tiles ? amx_side : choose_width(lane_extent(), lowering.target.natural_vector_size<float>())),
+          is_in_panels_(panels_of(lowering.kernel.program)) {}
 
     void lower() {
         if (!reads_lhs()) {
@@ -91,7 +122,7 @@ public:
         } else if (!is_argument(node_.operands[1])) {
             pack_rhs();
         }
-        sum();
+        form_.in_tiles ? sum_tiles() : sum();
         bind();
         describe();
     }
@@ -105,6 +136,7 @@ private:
     /// If lanes are positions, tiles run along features. If lanes are features, tiles run along the last spatial axis, or along a longer
     /// axis if that one is short.
     int64_t choose_tile_axis() const {
+        if (form_.in_tiles) return form_.rows_axis;
         if (!has_panels()) {
             return features_axis();
         }
@@ -169,7 +201,7 @@ private:
             place.extents.push_back(values_.extent(lhs_type_.shape[axis]));
         }
         const int64_t images = convolution_.lhs_spec[0];
-        if (lane_axis_ == convolution_.out_spec[0]) {
+        if (lane_axis_ == convolution_.out_spec[0] || (form_.in_tiles && tile_axis_ == convolution_.out_spec[0])) {
             index[images] = Halide::min(index[images], values_.extent(lhs_type_.shape[images]) - 1);
         }
         lhs_(packed_order(vars)) = packed(place.choose(values_.at(node_.operands[0], index), make_constant(lhs_type_.dtype, 0)));
@@ -244,17 +276,20 @@ private:
         stages_.rhs = rhs_;
     }
 
+    /// Returns an element of the panels as it is in memory.
+    Expr word_of_panels(const Expr &item, const Expr &column, const Expr &input, const Index &places) {
+        if (!is_in_panels_) return rhs_(panel_index<Expr>(item, column, input, places, panel_));
+        Index index = {panel_};
+        index.insert(index.end(), places.begin(), places.end());
+        index.insert(index.end(), {input, column, item});
+        return element_of_panels(values_, node_.operands[1], index);
+    }
+
     /// `input`: an input feature, or its group, in which `item` is its place.
     Expr rhs_at(const Expr &feature, const Expr &item, const Expr &input, const Index &places) {
-        if (is_in_panels_) {
-            Index index = {panel_};
-            index.insert(index.end(), places.begin(), places.end());
-            index.insert(index.end(), {input, column_, item});
-            const Expr element = element_of_panels(values_, node_.operands[1], index);
-            return group_ > 1 ? Halide::reinterpret(Halide::BFloat(16), element) : element;
-        }
         if (has_panels()) {
-            return rhs_(panel_index<Expr>(item, column_, input, places, panel_));
+            const Expr word = word_of_panels(item, column_, input, places);
+            return is_in_panels_ && group_ > 1 ? Halide::reinterpret(Halide::BFloat(16), word) : word;
         }
         const Index index = rhs_index(feature, input, places);
         return is_argument(node_.operands[1]) ? values_.at(node_.operands[1], index) : Expr(rhs_(buffer_order(index)));
@@ -312,6 +347,63 @@ private:
         product_ = stages_.product.value;
     }
 
+    /// Sums by tiles of 32 rows. A step is 32 input features of one window position.
+    void sum_tiles() {
+        const std::vector<int64_t> others = other_axes();
+        const std::vector<Var> vars = numbered_vars("other", others.size());
+        Index out(out_type_.shape.size());
+        for (size_t i = 0; i < others.size(); i++) out[others[i]] = vars[i];
+        const int step_terms = amx_step_groups * group_;
+        const Expr steps_of_place = values_.extent(*rhs_type_.shape[convolution_.rhs_spec[1]].divide(step_terms));
+        Expr steps = steps_of_place;
+        for (const WindowAxis &axis : convolution_.spatial) steps = steps * values_.extent(axis.window);
+        SumTiles tiles;
+        tiles.step_terms = step_terms;
+        tiles.place = [](std::vector<Expr> at) {
+            const Expr row = at[1];
+            at[1] = row % amx_side;
+            at.insert(at.begin() + 2, row / amx_side);
+            return at;
+        };
+        tiles.define = [=, this](const Func &product, const std::vector<Var> &args, const Expr &first, const Expr &count) {
+            std::vector<Expr> place = {tile_};
+            place.insert(place.end(), args.begin() + 2, args.end());
+            define_amx_product(product, place, sum_type_, count,
+                               [&](const Expr &each) { return operands_of_step(out, first + each, steps_of_place); });
+        };
+        steps = Halide::Internal::simplify(steps);
+        const auto known = Halide::Internal::as_const_int(steps);
+        const double most = known ? double(*known) : 1e9;
+        stages_.product =
+            sum_in_tiles(product_index<Var>(column_, row_, panel_, vars), {steps, most}, Halide::cast(sum_type_, 0), tiles, {});
+        product_ = stages_.product.value;
+    }
+
+    /// Returns the operands of a step for the rows from the first one of a tile.
+    AmxOperands operands_of_step(Index out, const Expr &step, const Expr &steps_of_place) {
+        const Expr group = step % steps_of_place * amx_step_groups;
+        Expr position = step / steps_of_place;
+        Index places(spatial_rank());
+        for (size_t i = spatial_rank(); i-- > 0;) {
+            const Expr window = values_.extent(convolution_.spatial[i].window);
+            places[i] = i == 0 ? position : position % window;
+            position = position / window;
+        }
+        const auto lhs = [&](int row, int item) {
+            out[tile_axis_] = tile_ * amx_side + row;
+            Index from = {out[convolution_.out_spec[0]], group * group_ + item};
+            for (size_t i = 0; i < spatial_rank(); i++) {
+                const WindowAxis &axis = convolution_.spatial[i];
+                from.push_back(out[convolution_.out_spec[i + 2]] * int(axis.stride) + places[i] * int(axis.window_dilation));
+            }
+            return lhs_at(from);
+        };
+        const auto rhs = [&](int item, int column, int more) { return word_of_panels(item, column, group + more, places); };
+        const Halide::Type bf16 = Halide::BFloat(16);
+        return {{bf16, lhs(0, 0), lhs(1, 0), lhs(amx_side / 2, 0), lhs(amx_side - 1, amx_step_groups * group_ - 1)},
+                {bf16, rhs(0, 0, 0), rhs(0, 0, 1), rhs(0, amx_side / 2, 0), rhs(group_ - 1, amx_side - 1, amx_step_groups - 1)}};
+    }
+
     /// Returns the positions of the window along spatial axis `i` over which the sum of the element at `out` runs.
     SumAxis window_axis(size_t i, const Index &out) const {
         const Extent &window = convolution_.spatial[i].window;
@@ -366,6 +458,7 @@ private:
         const int last = int(out_type_.shape.size()) - 1;
         stages_.width = width_;
         stages_.group = group_;
+        stages_.in_tiles = form_.in_tiles;
         stages_.has_panels = has_panels();
         stages_.lane_dimension = last - int(lane_axis_);
         stages_.tile_dimension = last - int(tile_axis_);
@@ -386,11 +479,13 @@ private:
     const Convolution convolution_;
     const Halide::Type sum_type_; ///< of the accumulators. Integers wrap around: they are u32, because Halide's i32 must not overflow
     const bool is_gpu_;
+    const ProductForm form_;
+    const int group_;
     const int64_t lane_axis_, tile_axis_;
-    const int width_, group_;
+    const int width_;
     const bool is_in_panels_; ///< an argument has the weights in panels (lower/values/panels.h)
     Func lhs_{"lhs"}, rhs_{"rhs"}, product_;
-    Var item_{"item"}, column_{"column"}, row_{"row"}, panel_{"panel"};
+    Var item_{"item"}, column_{"column"}, row_{"row"}, panel_{"panel"}, tile_{"tile"};
 };
 
 } // namespace
@@ -402,10 +497,11 @@ std::optional<PanelLayout> convolution_panels(const Program &kernel, const Halid
     const Extents &shape = kernel.type(node->results[0]).shape;
     const Convolution convolution = scalide::convolution(node->attributes, weights.shape);
     if (choose_lane_axis(convolution, shape) != convolution.out_spec[1]) return {};
-    const int group = choose_group(kernel, *node, budgets);
-    PanelLayout layout{group > 1 ? Dtype::bf16 : weights.dtype,
-                       choose_width(shape[convolution.out_spec[1]], target.natural_vector_size<float>()),
-                       group,
+    const ProductForm form = choose_form(kernel, *node, budgets);
+    const int width = choose_width(shape[convolution.out_spec[1]], target.natural_vector_size<float>());
+    PanelLayout layout{form.group > 1 ? Dtype::bf16 : weights.dtype,
+                       form.in_tiles ? amx_side : width,
+                       form.group,
                        convolution.rhs_spec[0],
                        {convolution.rhs_spec.begin() + 2, convolution.rhs_spec.end()},
                        0};
