@@ -6,6 +6,7 @@
 #include "lower/halide/amx_feature.h"
 #include "lower/shapes/kernel_passes.h"
 #include "lower/values/panels.h"
+#include "lower/values/source_dtype.h"
 #include "schedules/dispatch.h"
 #include "schedules/schedule.h"
 #include <algorithm>
@@ -96,11 +97,11 @@ ProgramForms<BuiltForm> with_targets(ProgramForms<Form> forms, const std::vector
     return built;
 }
 
-/// Returns the text of the target that a machine must have for a program. Only matmuls use tiles. Another program is bound without asking
-/// the system for them.
+/// Returns the text of the target that a machine must have for a program. A program without products for tiles is bound without asking the
+/// system for them.
 std::string plan_target(const BuiltForm &built) {
-    const bool may_use_tiles = std::ranges::any_of(
-        built.kernels, [&](const auto &entry) { return built.kernel(entry.first).attributes.at("kind").word == "contract"; });
+    const bool may_use_tiles =
+        std::ranges::any_of(built.kernels, [&](const auto &entry) { return may_multiply_tiles(built.kernel(entry.first)); });
     return target_text(may_use_tiles ? built.target.halide : built.target.halide.without_feature(amx_feature));
 }
 

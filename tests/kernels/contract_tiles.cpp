@@ -71,7 +71,7 @@ std::string assembly_of_convolution(const std::string &name, const Halide::Targe
     throw std::runtime_error("no kernel text " + name);
 }
 
-TEST(window, convolutions_multiply_by_tiles) {
+TEST(convolution, multiplies_by_tiles) {
     for (const std::string name : {"conv_tiles_images", "conv_tiles_weights"}) {
         const std::string text = assembly_of_convolution(name, with_tiles(kernel_target()));
         EXPECT_EQ(count_words(text, "tdpbf16ps"), 4u) << name << ": two by two tiles";
@@ -81,7 +81,7 @@ TEST(window, convolutions_multiply_by_tiles) {
     EXPECT_EQ(count_words(assembly_of_convolution("conv_pairs", with_tiles(kernel_target())), "tdpbf16ps"), 0u) << "6 input features";
 }
 
-TEST(window, convolutions_multiply_pairs_where_that_is_fast) {
+TEST(convolution, multiplies_pairs_where_that_is_fast) {
     for (const std::string name : {"conv_pairs", "conv_pairs_blocks", "conv_pairs_gaps", "conv_pairs_weights"})
         EXPECT_NE(count_words(assembly_of_convolution(name, pairs_target()), "vdpbf16ps"), 0u) << name;
 }

@@ -22,7 +22,8 @@ RATE = 0.1  # of all training steps
 TOLERANCE = {"f32": 1e-3, "bf16": 6e-2, "i8": 0.0, "f8": 1e-3}
 # In the CNN, one of 1.6 million inputs of a relu rounds to the other side of 0. This changes the gradient of one bias by 5e-3 (Scalide next to
 # float64, EPYC Zen 4, 2026-11-29). The other biases of that layer differ by at most 5e-7.
-RELU_AT_ZERO = {"f32": 2e-2, "bf16": TOLERANCE["bf16"]}
+# In bf16, jax adds the gradients of biases in bf16: the bias of 25,000 positions is off by .54 of the largest magnitude, ours by .04 from f32.
+CNN_TOLERANCE = {"f32": 2e-2, "bf16": 6e-1}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,7 +110,7 @@ def _cnns(dtype):
     rest = _matmul_flops(batch * 14 * 14, 64, 9 * 32) + _matmul_flops(batch, 256, 3136) + _matmul_flops(batch, 10, 256)
     data = Array((batch, 28, 28, 1), dtype, "uniform"), Array((batch, 10), dtype, "one_hot")
     yield Work("CNN step", "cnn_step", dtype, (*params, *data), 3 * (first + rest) - first, donated=len(params),
-               allowed=RELU_AT_ZERO[dtype])  # fmt: skip
+               allowed=CNN_TOLERANCE[dtype])  # fmt: skip
 
 
 def _rows(dtype):
