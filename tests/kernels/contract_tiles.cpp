@@ -43,6 +43,16 @@ TEST_P(Tiles, call_nothing_while_operands_end_within_a_tile) {
     }
 }
 
+/// A left operand in memory as it is multiplied needs no copy, if it ends with whole tiles.
+TEST_P(Tiles, read_the_left_operand_directly) {
+    Form each = form();
+    each.n = "256";
+    const auto copies = [&] { return count_words(assembly_of(each.text()), "par_for_lhs") != 0; };
+    EXPECT_EQ(copies(), each.lhs_dtype == "f8_e4m3fn");
+    each.m = "70";
+    EXPECT_TRUE(copies()) << "rows beyond the operand";
+}
+
 TEST_P(Tiles, are_not_for_few_rows_columns_or_terms) {
     for (const auto &[m, n, k] : std::vector<std::array<std::string, 3>>{{"4", "n", "k"}, {"m", "4", "k"}, {"m", "n", "4"}}) {
         Form each = form();

@@ -26,6 +26,7 @@ struct ContractOperand {
     bool plain = false;                                   ///< an argument of 32 bits that is read directly
     Halide::Type exact;                                   ///< holds every value: bf16 or a narrow integer, otherwise the type of the value
     Halide::Type packed;                                  ///< the type of an element that is multiplied
+    ValueId stored = -1;                                  ///< an argument that holds the packed elements; -1: there is none
     bool is_shifted = false;                              ///< packed elements are 128 more (u8) or less (i8) than the values
     bool is_reversed = false;                             ///< a value from which it is computed is read in reverse
     bool is_in_panels = false;                            ///< it is computed from an argument in panels (lower/values/panels.h)
@@ -69,6 +70,8 @@ Index operand_index(Values &values, const ContractOperand &operand, const Contra
 /// Returns the value of an operand, or its code if it has factors, and the packed element.
 Halide::Expr operand_at(Values &values, const ContractOperand &operand, const ContractIndex &at);
 Halide::Expr packed_at(Values &values, const ContractOperand &operand, const ContractIndex &at);
+/// Returns the packed element of an operand with `stored`, as it is in memory.
+Halide::Expr stored_at(Values &values, const ContractOperand &operand, const ContractIndex &at);
 
 /// Packs operands if necessary and sums the products. Defines `contraction.product`.
 void lower_product(Lowering &lowering, Contraction &contraction);

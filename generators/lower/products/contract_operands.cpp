@@ -27,7 +27,19 @@ protected:
     }
 };
 
-/// Sets `plain` and `depth_contiguous` by evaluating the operand at symbolic indices.
+/// Returns the argument that holds the elements of an operand as they are multiplied: an operand that is only widened from it. -1 if there
+/// is none.
+ValueId stored_operand(const Values &values, const ContractOperand &operand) {
+    const Node *widened = values.producer(operand.value);
+    const ValueId value = widened && widened->op == "convert_element_type" ? widened->operands[0] : operand.value;
+    const Dtype dtype = values.program().type(value).dtype;
+    const bool same =
+        operand.packed.is_bfloat() ? dtype == Dtype::bf16 : operand.packed.bits() == 8 && storage_type(dtype) == operand.packed;
+    const bool is_argument = values.producer(value) == nullptr;
+    return is_argument && same && !operand.is_shifted && !operand.factors ? value : -1;
+}
+
+/// Sets `plain`, `stored` and `depth_contiguous` by evaluating the operand at symbolic indices.
 void find_layout(Values &values, ContractOperand &operand) {
     Halide::Var batch("batch"), free("free"), depth("depth");
     Expr value = operand_at(values, operand, {batch, free, depth});
@@ -35,6 +47,7 @@ void find_layout(Values &values, ContractOperand &operand) {
     value.accept(&widest);
     bool is_array = widest.call && !widest.call->args.empty();
     operand.plain = value.as<Halide::Internal::Call>() && value.as<Halide::Internal::Call>() == widest.call;
+    operand.stored = stored_operand(values, operand);
     operand.depth_contiguous = is_array && Halide::Internal::expr_uses_var(widest.call->args[0], depth.name());
 }
 
@@ -189,6 +202,10 @@ Expr packed_at(Values &values, const ContractOperand &operand, const ContractInd
     if (operand.packed.is_float()) return value;
     const Expr element = Halide::cast(operand.packed, value);
     return operand.is_shifted ? element ^ Halide::cast(operand.packed, 128) : element;
+}
+
+Expr stored_at(Values &values, const ContractOperand &operand, const ContractIndex &at) {
+    return values.at(operand.stored, operand_index(values, operand, at));
 }
 
 Contraction describe_contraction(const Lowering &lowering) {

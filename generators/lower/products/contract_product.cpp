@@ -27,8 +27,7 @@ public:
           axis_(sum_axis(contraction.depth, lowering.kernel)), group_(contraction.group), is_grouped_(group_ > 1),
           step_(contraction.in_tiles ? amx_step_groups * group_ : group_), ragged_columns_(!contraction.columns.divide(contraction.width)),
           ragged_groups_(is_grouped_ && (!contraction.depth.divide(step_) || may_be_empty())), transposes_lhs_(is_worth_transposing()),
-          reads_lhs_(!contraction.in_tiles && contraction.lhs.plain && !transposes_lhs_ &&
-                     (!is_grouped_ || (contraction.lhs.depth_contiguous && !ragged_groups_))) {}
+          reads_lhs_(may_read_lhs()) {}
 
     void lower() {
         if (!reads_lhs_) pack_lhs();
@@ -53,6 +52,14 @@ private:
         Expr guarded = value(Expr(once.x));
         result(vars) = is_zero_otherwise ? Halide::cast(guarded.type(), 0) : Halide::undef(guarded.type());
         result(vars) = guarded;
+    }
+
+    /// True if the left operand need not be packed. Tiles have whole rows only, as they read rows beyond the matrix, too.
+    bool may_read_lhs() const {
+        const ContractOperand &lhs = contraction_.lhs;
+        const bool has_groups = lhs.depth_contiguous && !ragged_groups_;
+        if (contraction_.in_tiles) return lhs.stored >= 0 && has_groups && contraction_.rows.divide(amx_side);
+        return (lhs.plain || lhs.stored >= 0) && !transposes_lhs_ && (!is_grouped_ || has_groups);
     }
 
     Expr element(const ContractOperand &operand, const ContractIndex &at) { return packed_at(values_, operand, at); }
@@ -162,9 +169,16 @@ private:
     /// An element of a group of the left operand. For rows beyond the matrix, the last row is read.
     Expr lhs_at(const Expr &item, const Expr &k) {
         const Expr row = Halide::min(row_, rows_ - 1), depth = is_grouped_ ? group_ * k + item : k;
-        if (reads_lhs_) return element(contraction_.lhs, {batch_, row, depth});
+        if (reads_lhs_) return stored_lhs({batch_, row, depth});
         if (contraction_.lhs.depth_contiguous || transposes_lhs_) return lhs_(depth, row, batch_);
         return is_grouped_ ? lhs_(item, row, k, batch_) : lhs_(row, k, batch_);
+    }
+
+    /// An element of the left operand that is not packed.
+    Expr stored_lhs(const ContractIndex &at) {
+        if (contraction_.lhs.stored < 0) return element(contraction_.lhs, at);
+        const Expr word = stored_at(values_, contraction_.lhs, at);
+        return contraction_.lhs.packed.is_bfloat() ? Halide::reinterpret(contraction_.lhs.packed, word) : word;
     }
 
     Expr rhs_at(const Expr &item, const Expr &k) {
@@ -289,7 +303,10 @@ private:
             return at;
         };
         tiles.define = [=, this](const Func &product, const std::vector<Var> &vars, const Expr &first, const Expr &count) {
-            const auto lhs = [&](const Expr &step, int row, int k) { return lhs_(step * lhs_step + k, row, tile_, batch_); };
+            const auto lhs = [&](const Expr &step, int row, int k) {
+                if (!reads_lhs_) return Expr(lhs_(step * lhs_step + k, row, tile_, batch_));
+                return stored_at(values_, contraction_.lhs, {batch_, tile_ * amx_side + row, step * lhs_step + k});
+            };
             const auto rhs = [&](const Expr &step, int group, int column, int item) {
                 return rhs_word(item, column, step * amx_step_groups + group);
             };
