@@ -48,6 +48,9 @@ Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target, co
 
 Tiles choose_budget(std::string_view kind, const Halide::Target &target) { return choose_budget(rows(), kind, target); }
 Budgets choose_budgets(const Halide::Target &target) { return choose_budgets(rows(), target); }
+std::optional<Rate> find_rate(std::string_view kind, const std::string &name, const Halide::Target &target) {
+    return find_rate(rows(), kind, name, target);
+}
 
 void schedule(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target) {
     const Schedules &schedules = target.has_gpu_feature() ? gpu_schedules : cpu_schedules;

@@ -13,6 +13,8 @@ Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target, co
 /// Returns the budgets of that table for lowering on a target: for one kernel kind, or for all.
 Tiles choose_budget(std::string_view kind, const Halide::Target &target);
 Budgets choose_budgets(const Halide::Target &target);
+/// Returns the rate with this name from that table; nothing if it is unknown.
+std::optional<Rate> find_rate(std::string_view kind, const std::string &name, const Halide::Target &target);
 
 /// Schedules every Func of the kernel for the target.
 void schedule(LoweredKernel &kernel, const Tiles &tiles, const Halide::Target &target);

@@ -53,7 +53,9 @@ bool has_exact_arithmetic(const Program &program) {
     return setting != program.attributes.end() && setting->second.word == "exact";
 }
 
-LoweredKernel begin(const Program &program, const Halide::Target &target) {
+} // namespace
+
+LoweredKernel begin_kernel(const Program &program, const Halide::Target &target) {
     LoweredKernel kernel;
     kernel.kind = program.attributes.at("kind").word;
     kernel.reads_strides = goes_over_rows(program, target);
@@ -73,13 +75,11 @@ LoweredKernel begin(const Program &program, const Halide::Target &target) {
     return kernel;
 }
 
-} // namespace
-
 LoweredKernel lower(const Program &program, const Halide::Target &target, const Budgets &budgets) {
     const std::string why = why_illegal(program);
     internal_check(why.empty(), "lower: " + program.name + ": " + why);
     const auto found = kinds.find(program.attributes.at("kind").word);
-    LoweredKernel kernel = begin(program, target);
+    LoweredKernel kernel = begin_kernel(program, target);
     Values values(kernel);
     Lowering lowering{kernel, values, target, budgets};
     if (!target.has_gpu_feature()) {

@@ -21,6 +21,9 @@ std::vector<KernelOperand> call_order(const LoweredKernel &kernel);
 /// Returns the pipeline of the outputs in call order. Its Funcs must have schedules.
 Halide::Pipeline to_pipeline(const LoweredKernel &kernel);
 
+/// Returns a kernel with its program, symbols and inputs, and without outputs: where lowering begins.
+LoweredKernel begin_kernel(const Program &kernel, const Halide::Target &target);
+
 /// Lowers a kernel by its attribute `kind`. Throws InternalError if the program violates the contract of its kind.
 LoweredKernel lower(const Program &kernel, const Halide::Target &target, const Budgets &budgets);
 

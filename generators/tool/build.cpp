@@ -8,6 +8,7 @@
 #include "tool/common.h"
 #include "tool/kernel_programs.h"
 #include "tool/kernel_words.h"
+#include "tool/speed_report.h"
 #include "tool/tables.h"
 #include <algorithm>
 #include <fmt/core.h>
@@ -150,7 +151,8 @@ struct BuildCommand {
     std::string describe(const BuildReport &report) const {
         return fmt::format("{}: {} kernels in {} steps, {} compiled, {} from the cache, {:.2f} s\n", report.files.back().string(),
                            report.kernels, report.steps, report.compiled, report.kernels - report.compiled, report.seconds) +
-               (full_report ? table_of : exceptions_of)(report, target_facts(build)) + machine_line() + numerics_line(report) + "\n";
+               (full_report ? table_of : exceptions_of)(report, target_facts(build)) + (full_report ? speeds_of(report) : "") +
+               slow_formats(report, build) + machine_line() + numerics_line(report) + "\n";
     }
 };
 
@@ -187,7 +189,8 @@ void add_build(CLI::App &app) {
     build->add_flag(
         "--report", command->full_report,
         "Print one line per kernel (steps; for CUDA also registers, spilled bytes and shared memory per compute capability), and for each "
-        "matmul whether cuBLASLt or a generated kernel computes it.");
+        "matmul whether cuBLASLt or a generated kernel computes it. For CPUs, print by which instructions matmuls are computed, and their "
+        "speed relative to f32.");
     build->add_flag("-v,--verbose", command->verbose,
                     "Print one line per kernel, with its number of steps and the source line of the first.");
     build->callback([command] { command->run(); });

@@ -76,6 +76,14 @@ const std::vector<BudgetWord> &budget_words() {
     return words;
 }
 
+std::vector<std::string_view> rate_words(std::string_view kind, bool gpu) {
+    if (kind == "contract" && !gpu)
+        return {"bf16_pairs", "f8_pairs", "i8_pairs",     "i8_quads",    "i8_i16_pairs", "bf16_tiles",
+                "f8_tiles",   "i8_tiles", "bf16_decoded", "f16_decoded", "f8_decoded"};
+    if (kind == "window" && !gpu) return {"bf16_decoded", "f16_decoded", "f8_decoded"};
+    return {};
+}
+
 bool may_be_zero(std::string_view name) {
     constexpr std::string_view names[] = {"block_rows",     "thread_row", "resident",     "shared_bytes",    "bf16_pairs",
                                           "bf16_rows",      "tile_rows",  "byte_quads",   "shared_elements", "warp_columns",

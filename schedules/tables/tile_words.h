@@ -25,6 +25,9 @@ struct BudgetWord {
 };
 const std::vector<BudgetWord> &budget_words();
 
+/// Returns the names of the rates that rows of a kind may have (rate_name, lower/contract_form.h). Empty for most kinds.
+std::vector<std::string_view> rate_words(std::string_view kind, bool gpu);
+
 /// True for tile numbers and budgets that may be 0, which means none.
 bool may_be_zero(std::string_view name);
 

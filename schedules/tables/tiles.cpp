@@ -98,6 +98,30 @@ Tiles budget_of(const YamlValue &value, const TileRow &row, const YamlFields &fi
     return numbers_of(value, names);
 }
 
+/// Reads rates. Each row has some of them, with the device and the date of the measurement.
+Tiles rates_of(const YamlValue &value, const TileRow &row, const YamlFields &fields) {
+    const std::vector<std::string_view> names = rate_words(row.kind, row.gpu);
+    if (names.empty()) value.fail("not allowed: kernels of kind " + row.kind + (row.gpu ? " on GPUs" : " on CPUs") + " have no rates");
+    for (const char *key : {"form", "extents"})
+        if (const YamlValue *condition = fields.find(key))
+            condition->fail_relation("cannot be used with", "rates", "A rate depends only on the target");
+    if (row.device.empty() || row.date.empty()) value.fail("rates need the keys 'device' and 'date'");
+    std::vector<Key> keys;
+    for (const std::string_view name : names) keys.push_back({name});
+    Tiles rates;
+    const YamlFields given = value.fields(keys);
+    for (const std::string_view name : names)
+        if (const YamlValue *rate = given.find(std::string(name))) rates.emplace(name, int(integer_in(*rate, 1, largest)));
+    if (rates.empty()) value.fail("must have at least one rate");
+    return rates;
+}
+
+/// True if every rate of `other` is also one of `row`. True for rows without rates.
+bool has_rates_of(const TileRow &row, const TileRow &other) {
+    const auto is_known = [&](const auto &rate) { return row.rates->contains(rate.first); };
+    return !other.rates || std::ranges::all_of(*other.rates, is_known);
+}
+
 /// True if `row` matches every kernel that `other` matches.
 bool covers(const TileRow &row, const TileRow &other) {
     const auto is_feature = [&](Halide::Target::Feature f) { return std::ranges::find(other.features, f) != other.features.end(); };
@@ -106,14 +130,24 @@ bool covers(const TileRow &row, const TileRow &other) {
         return found != other.extents.end() && found->second.least >= condition.second.least && found->second.most <= condition.second.most;
     };
     return row.kind == other.kind && row.gpu == other.gpu && row.form == other.form && row.tiles.has_value() == other.tiles.has_value() &&
-           std::ranges::all_of(row.features, is_feature) && std::ranges::all_of(row.extents, holds_range);
+           row.rates.has_value() == other.rates.has_value() && has_rates_of(row, other) && std::ranges::all_of(row.features, is_feature) &&
+           std::ranges::all_of(row.extents, holds_range);
 }
 
 TileRow row_of(const YamlValue &node) {
     const std::string name = node.text_of("kind");
     const YamlValue value = name.empty() ? node : node.called(name);
-    const YamlFields fields =
-        value.fields({{"kind", Key::required}, {"gpu"}, {"form"}, {"features"}, {"extents"}, {"tiles"}, {"budget"}, {"measured"}});
+    const YamlFields fields = value.fields({{"kind", Key::required},
+                                            {"gpu"},
+                                            {"form"},
+                                            {"features"},
+                                            {"extents"},
+                                            {"tiles"},
+                                            {"budget"},
+                                            {"rates"},
+                                            {"device"},
+                                            {"date"},
+                                            {"measured"}});
     TileRow row;
     row.line = value.location().line;
     if (const YamlValue *gpu = fields.find("gpu")) row.gpu = gpu->flag();
@@ -121,12 +155,15 @@ TileRow row_of(const YamlValue &node) {
     if (const YamlValue *features = fields.find("features"))
         for (const YamlValue &word : features->elements()) row.features.push_back(feature_of(word));
     if (const YamlValue *measured = fields.find("measured")) measured->text();
-    const YamlValue *tiles = fields.find("tiles"), *budget = fields.find("budget");
-    if (!tiles == !budget) value.fail(tiles ? "'tiles' cannot be used with 'budget'" : "an entry needs 'tiles' or 'budget'");
-    if (budget) {
-        row.budget = budget_of(*budget, row, fields);
-        return row;
-    }
+    if (const YamlValue *device = fields.find("device")) row.device = device->text();
+    if (const YamlValue *date = fields.find("date")) row.date = date->text();
+    const YamlValue *tiles = fields.find("tiles"), *budget = fields.find("budget"), *rates = fields.find("rates");
+    if (tiles && budget) value.fail("'tiles' cannot be used with 'budget'");
+    if (rates && (tiles || budget)) value.fail(std::string("'rates' cannot be used with '") + (tiles ? "tiles'" : "budget'"));
+    if (!tiles && !budget && !rates) value.fail("an entry needs 'tiles', 'budget' or 'rates'");
+    if (budget) row.budget = budget_of(*budget, row, fields);
+    if (rates) row.rates = rates_of(*rates, row, fields);
+    if (!tiles) return row;
     row.form = form_in(value, fields.find("form"), row);
     if (const YamlValue *extents = fields.find("extents")) row.extents = ranges_of(*extents, row.kind);
     row.tiles = numbers_of(*tiles, tile_names(row));
@@ -181,6 +218,14 @@ Tiles choose_budget(const std::vector<TileRow> &rows, std::string_view kind, con
         if (row.budget && fits(row, kind, target)) return *row.budget;
     }
     fail_without_row("with the budget of kernels of kind " + std::string(kind), target);
+}
+
+std::optional<Rate> find_rate(const std::vector<TileRow> &rows, std::string_view kind, const std::string &name,
+                              const Halide::Target &target) {
+    for (const TileRow &row : rows) {
+        if (row.rates && row.rates->contains(name) && fits(row, kind, target)) return Rate{row.rates->at(name), row.device, row.date};
+    }
+    return {};
 }
 
 Budgets choose_budgets(const std::vector<TileRow> &rows, const Halide::Target &target) {

@@ -31,7 +31,7 @@ def variables(machine: str, folder: pathlib.Path) -> list:
         text = TILES.read_text()
         table = folder / "tiles.yaml"
         table.write_text(other_tiles(text))
-        assert "lanes: 8" in table.read_text() and "bf16_pairs: 1" not in table.read_text(), "the table has no other numbers"
+        assert "lanes: 8" in table.read_text() and "bf16_pairs: 1," not in table.read_text(), "the table has no other numbers"
         options += ["--set", f"SCALIDE_TILES={table}"]
     if machine in ("level", "both"):
         options += ["--set", f"SCALIDE_HOST_TARGET={LEVEL}"]

@@ -279,7 +279,7 @@ def passes(scratch):
 
 def dumps(printed):
     """pass -> text, of what a build prints. The lines of the library, its targets and its number formats may follow."""
-    last_lines = r"^(for this machine: .*|\S+: \d+ (kernels in|of \d+ (?:matmuls|convolutions)\b|% of bytes) .*)\n"
+    last_lines = r"^(for this machine: .*|\w+ is no faster than f32 on .*|\S+: \d+ (kernels in|of \d+ (?:matmuls|convolutions)\b|% of bytes) .*)\n"
     parts = re.split(r"^# after (\w+)\n", re.sub(last_lines, "", printed, flags=re.M), flags=re.M)
     return dict(zip(parts[1::2], parts[2::2]))
 

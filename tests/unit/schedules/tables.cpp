@@ -43,7 +43,7 @@ TEST(schedules, tables_of_tiles_are_refused_with_file_and_line) {
     EXPECT_EQ(of_tiles(row + "---\n" + row), "tiles.yaml:3: rows: the file must contain one YAML document, got a second one");
     EXPECT_EQ(of_tiles(row + "- map\n"), "tiles.yaml:2: row: must be a map, got 'map'");
     EXPECT_EQ(of_tiles(row + "- {tiles: {}}\n"), "tiles.yaml:2: row.kind: missing key");
-    EXPECT_EQ(of_tiles(row + "- {kind: sort}\n"), "tiles.yaml:2: sort: an entry needs 'tiles' or 'budget'");
+    EXPECT_EQ(of_tiles(row + "- {kind: sort}\n"), "tiles.yaml:2: sort: an entry needs 'tiles', 'budget' or 'rates'");
     EXPECT_EQ(of_tiles("- {kind: sort,\n   tile: {}}\n"), "tiles.yaml:2: unknown key 'sort.tile'. Did you mean 'tiles'?");
     EXPECT_EQ(of_tiles("- {kind: sorted, tiles: {}}\n"), "tiles.yaml:1: sorted.kind: must be one of scalar, map, row, column, full, "
                                                          "transpose, scan, scatter, sort, contract, window, small, got "
@@ -138,6 +138,44 @@ TEST(schedules, budgets_are_those_of_the_target) {
     EXPECT_EQ(refusal([&] { choose_budgets(rows, gpu); }), "tiles: the table has no entry with the budget of kernels of kind row on "
                                                            "x86-64-linux-cuda. Complete the file that SCALIDE_TILES "
                                                            "names");
+}
+
+TEST(schedules, rates_are_refused_with_file_and_line) {
+    const std::string measured = ", device: CPU, date: 2026-11-29}\n";
+    EXPECT_EQ(of_tiles("- {kind: contract, rates: {f16_decoded: 90}" + measured), "");
+    EXPECT_EQ(of_tiles("- {kind: contract, rates: {f16_decoded: 90}, device: CPU}\n"),
+              "tiles.yaml:1: contract.rates: rates need the keys 'device' and 'date'");
+    EXPECT_EQ(of_tiles("- {kind: contract, rates: {f16_pairs: 90}" + measured),
+              "tiles.yaml:1: unknown key 'contract.rates.f16_pairs'. Did you mean 'bf16_pairs'?");
+    EXPECT_EQ(of_tiles("- {kind: contract, rates: {f16_decoded: 0}" + measured),
+              "tiles.yaml:1: contract.rates.f16_decoded: must be in [1, 1048576], got 0");
+    EXPECT_EQ(of_tiles("- {kind: contract, rates: {}" + measured), "tiles.yaml:1: contract.rates: must have at least one rate");
+    EXPECT_EQ(of_tiles("- {kind: map, rates: {f16_decoded: 90}" + measured),
+              "tiles.yaml:1: map.rates: not allowed: kernels of kind map on CPUs have no rates");
+    EXPECT_EQ(of_tiles("- {kind: contract, form: tiles, rates: {f16_decoded: 90}" + measured),
+              "tiles.yaml:1: 'form' cannot be used with 'rates'. A rate depends only on the target");
+    EXPECT_EQ(of_tiles("- {kind: sort, tiles: {task: 1, lanes: 2}, rates: {}}\n"),
+              "tiles.yaml:1: sort: 'rates' cannot be used with 'tiles'");
+    EXPECT_EQ(of_tiles("- {kind: contract, rates: {f16_decoded: 90, f8_decoded: 80}" + measured +
+                       "- {kind: contract, features: [avx512], rates: {f8_decoded: 90}" + measured),
+              "tiles.yaml:2: contract: this entry has no effect: line 1 already matches its kernels. Move it before that line");
+}
+
+TEST(schedules, rates_come_from_the_first_row_that_has_them) {
+    const std::vector<TileRow> rows =
+        parse_tiles("- {kind: contract, features: [avx512], rates: {bf16_pairs: 200}, device: A, date: 2026-11-28}\n"
+                    "- {kind: contract, rates: {bf16_pairs: 150, f16_decoded: 90}, device: B, date: 2026-11-29}\n",
+                    "tiles.yaml");
+    const auto rate_of = [&](const char *kind, const char *name, const char *target) {
+        const auto rate = find_rate(rows, kind, name, Halide::Target(target));
+        return rate ? std::to_string(rate->percent) + " " + rate->device + " " + rate->date : "";
+    };
+    EXPECT_EQ(rate_of("contract", "bf16_pairs", "x86-64-linux-avx512"), "200 A 2026-11-28");
+    EXPECT_EQ(rate_of("contract", "f16_decoded", "x86-64-linux-avx512"), "90 B 2026-11-29");
+    EXPECT_EQ(rate_of("contract", "bf16_pairs", "x86-64-linux"), "150 B 2026-11-29");
+    EXPECT_EQ(rate_of("contract", "f8_decoded", "x86-64-linux"), "");
+    EXPECT_EQ(rate_of("window", "f16_decoded", "x86-64-linux"), "");
+    EXPECT_EQ(rate_of("contract", "bf16_pairs", "x86-64-linux-cuda"), "");
 }
 
 TEST(schedules, tiles_of_amx_have_a_name) {

@@ -32,7 +32,8 @@ def build(program: Program, target: str = "host", numerics: str | None = None, c
         require_libraries: With target "cuda": a matmul that cuBLASLt cannot compute is an error, when the program is built or first called.
 
     Returns:
-        A Library. Its `summary` is the last line of the build. The logger "scalide" gets this line, too.
+        A Library. Its `summary` is the last line of the build. The logger "scalide" gets this line, too, and before it
+        each note of the build, such as number formats that are no faster than f32 on the target.
 
     Raises:
         BuildError: The tool reports an error.
@@ -59,6 +60,8 @@ def build(program: Program, target: str = "host", numerics: str | None = None, c
     library = Library(Path(output) / f"lib{identifier(name)}.so", program)
     library._options = {"numerics": numerics or program.policy, "target": target, "rules": rules}
     library.summary = _with_places(printed.strip().splitlines()[-1], program)
+    for note in printed.strip().splitlines()[1:-2]:  # between the counts of kernels and the machine
+        logging.getLogger("scalide").info("%s: %s", name, note)
     logging.getLogger("scalide").log(logging.WARNING if "warning: " in library.summary else logging.INFO, "%s: %s", name, library.summary)
     if scratch is not None:
         library._scratch = scratch  # lives as long as the library
