@@ -2,6 +2,7 @@
 #include "rulebook/yaml_value.h"
 #include "schedules/cpu/kinds.h"
 #include "schedules/gpu/kinds.h"
+#include "schedules/tables/machine_caches.h"
 #include "schedules/tables/tiles_text.h"
 #include <cstdlib>
 
@@ -24,21 +25,54 @@ const Schedules gpu_schedules = {
     {"sort", gpu::schedule_sort},         {"window", gpu::schedule_window}, {"tiled", gpu::schedule_tiled},
 };
 
-const std::vector<TileRow> &rows() {
-    const char *given = std::getenv("SCALIDE_TILES");
-    static const std::vector<TileRow> rows = parse_tiles(tile_table(), given ? given : "schedules/tiles.yaml");
-    return rows;
+struct Table {
+    std::string text;
+    std::vector<TileRow> rows;
+};
+
+Table read_table(const char *file) {
+    std::string text = file ? read_text_file(file) : std::string(tiles_text);
+    std::vector<TileRow> rows = parse_tiles(text, file ? file : "schedules/tiles.yaml");
+    return {std::move(text), std::move(rows)};
+}
+
+/// All entries in their order, and the texts that they come from.
+struct Entries {
+    Table tuned, base;
+    std::vector<TileRow> rows;
+
+    void use(Table table) {
+        tuned = std::move(table);
+        rows = tuned.rows;
+        rows.insert(rows.end(), base.rows.begin(), base.rows.end());
+    }
+};
+
+Entries &entries() {
+    static Entries entries = [] {
+        const char *tuned = std::getenv("SCALIDE_TUNED_TILES");
+        Entries read{{}, read_table(std::getenv("SCALIDE_TILES")), {}};
+        read.use(tuned && *tuned ? read_table(tuned) : Table());
+        return read;
+    }();
+    return entries;
+}
+
+const std::vector<TileRow> &rows() { return entries().rows; }
+
+std::string described_caches() {
+    std::string text;
+    for (const auto &[level, size] : machine_caches()) text += " " + level + "=" + std::to_string(size);
+    return text;
 }
 
 } // namespace
 
-const std::string &tile_table() {
-    static const std::string table = [] {
-        const char *file = std::getenv("SCALIDE_TILES");
-        return file ? read_text_file(file) : std::string(tiles_text);
-    }();
-    return table;
+void use_tiles(const std::string &text, const std::string &file) {
+    entries().use(text.empty() ? Table() : Table{text, parse_tiles(text, file)});
 }
+
+std::string tile_inputs() { return entries().tuned.text + entries().base.text + described_caches(); }
 
 Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target) { return choose_row(rows(), kernel, target); }
 

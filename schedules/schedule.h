@@ -3,17 +3,21 @@
 
 namespace scalide {
 
-/// Returns the text of tiles.yaml, which is built into this library. The environment variable SCALIDE_TILES may name another file with
+/// Uses the entries of a table in the format of tiles.yaml before all others; an empty text has none. They replace the entries
+/// of the file that SCALIDE_TUNED_TILES names. Throws UserError with a line of `file` if the text is no valid table.
+void use_tiles(const std::string &text, const std::string &file);
+/// Returns all on which the choice of tile numbers depends, besides kernel and target: the texts of these entries and of tiles.yaml, and
+/// the caches of this machine. tiles.yaml is built into this library. The environment variable SCALIDE_TILES may name another file, with
 /// other numbers. Throws UserError if that file is no valid table.
-const std::string &tile_table();
-/// Returns the tile numbers for a kernel on a target: the first row of that table that matches.
+std::string tile_inputs();
+/// Returns the tile numbers for a kernel on a target: the first row that matches.
 Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target);
-/// Does the same for another table in the format of tiles.yaml.
+/// Does the same for one table in the format of tiles.yaml.
 Tiles choose_tiles(const LoweredKernel &kernel, const Halide::Target &target, const std::string &table);
-/// Returns the budgets of that table for lowering on a target: for one kernel kind, or for all.
+/// Returns the budgets for lowering on a target: for one kernel kind, or for all.
 Tiles choose_budget(std::string_view kind, const Halide::Target &target);
 Budgets choose_budgets(const Halide::Target &target);
-/// Returns the rate with this name from that table; nothing if it is unknown.
+/// Returns the rate with this name, or nothing if it is unknown.
 std::optional<Rate> find_rate(std::string_view kind, const std::string &name, const Halide::Target &target);
 
 /// Schedules every Func of the kernel for the target.

@@ -30,7 +30,7 @@ LoweredKernel lower_checked(const Program &program, const Halide::Target &target
 }
 
 // The name of the facts file depends on all inputs of lowering and of the choice of tiles.
-std::string facts_file(const std::string &lowering) { return hash_text(lowering + hash_text(tile_table())) + ".json"; }
+std::string facts_file(const std::string &lowering) { return hash_text(lowering + hash_text(tile_inputs())) + ".json"; }
 
 KernelFacts facts_of(const Program &program, const Halide::Target &target, const std::string &lowering, const ObjectCache &cache) {
     if (const auto content = cache.read(facts_file(lowering)))

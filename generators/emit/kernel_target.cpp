@@ -200,6 +200,17 @@ Halide::Target parse_target(const std::string &text) {
         .with_feature(Halide::Target::UserContext);
 }
 
+std::vector<std::string> cpu_features(const std::string &text) {
+    const Halide::Target target = named_target(text);
+    std::vector<std::string> names;
+    for (int i = 0; i < Halide::Target::FeatureEnd; i++) {
+        const auto feature = static_cast<Halide::Target::Feature>(i);
+        const bool is_amx = feature == amx_feature && target.arch == Halide::Target::X86;
+        if (target.has_feature(feature)) names.push_back(is_amx ? "amx" : Halide::Target::feature_to_name(feature));
+    }
+    return names;
+}
+
 std::vector<std::string> split_targets(const std::string &text) {
     std::vector<std::string> names;
     std::istringstream words(text + ",");

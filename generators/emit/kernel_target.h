@@ -16,6 +16,9 @@ struct KernelTarget {
 /// does not know.
 Halide::Target parse_target(const std::string &text);
 
+/// Returns the features of a CPU target as tables of tile numbers name them: "avx2", "amx".
+std::vector<std::string> cpu_features(const std::string &text);
+
 /// Splits a list of targets at its commas. A list of several is for CPUs: each has instructions that those before it lack. Throws UserError
 /// for a device in such a list, and for a target that has no more instructions than one before it.
 std::vector<std::string> split_targets(const std::string &text);

@@ -5,6 +5,7 @@
 #include "frontend/generator.h"
 #include "ir/text.h"
 #include "rulebook/nearest.h"
+#include "schedules/schedule.h"
 #include "tool/own_rules.h"
 #include <algorithm>
 #include <fmt/core.h>
@@ -19,6 +20,13 @@ namespace {
 Home home_at(const fs::path &named) {
     const fs::path share = (named / "").parent_path(), prefix = share.parent_path().parent_path(); // without a trailing `/`
     return {share / "rules", prefix / "include", prefix / SCALIDE_LIBRARY_FOLDER / "libscalide_runtime.a"};
+}
+
+/// Uses the entries of a file before all others. A file without entries is an error.
+void use_file_of_tiles(const std::string &file) {
+    const std::string text = read_text_file(file);
+    parse_tiles(text, file);
+    use_tiles(text, file);
 }
 
 [[noreturn]] void refuse_home(const std::string &got) {
@@ -80,6 +88,12 @@ void add_target(CLI::App &command, BuildOptions &build) {
                     "x86-64-linux-avx2-fma-f16c. "
                     "Several CPUs with commas make one library, and bind takes the last one whose instructions the CPU has.")
         ->capture_default_str();
+    command
+        .add_option_function<std::string>(
+            "--tiles", use_file_of_tiles,
+            "Table of tile numbers (.yaml) for kernels, such as 'scalide tune' writes it. Its entries are used before the built-in ones. "
+            "Default: the file that SCALIDE_TUNED_TILES names.")
+        ->type_name("FILE");
     command
         .add_option("--cuda-arch", build.cuda_cards,
                     "With --target cuda: compute capabilities to compile for, such as 90 or 90,100. Default: " +

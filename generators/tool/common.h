@@ -63,5 +63,6 @@ void add_devices(CLI::App &app);
 void add_generators(CLI::App &app);
 void add_convert(CLI::App &app);
 void add_calibrate(CLI::App &app);
+void add_tune(CLI::App &app);
 
 } // namespace scalide

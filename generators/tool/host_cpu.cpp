@@ -1,4 +1,5 @@
 #include "tool/host_cpu.h"
+#include "schedules/tables/machine_caches.h"
 #include <fstream>
 #include <thread>
 
@@ -16,22 +17,11 @@ std::string cpu_fact(const std::string &key) {
     return "";
 }
 
-std::string first_line(const std::string &file) {
-    std::ifstream stream(file);
-    std::string line;
-    std::getline(stream, line);
-    return line;
-}
-
 std::string caches_of_core() {
-    std::string caches;
-    for (int index = 0;; index++) {
-        const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
-        const std::string level = first_line(folder + "level");
-        if (level.empty()) return caches.empty() ? "unknown" : caches;
-        if (first_line(folder + "type") == "Instruction") continue;
-        caches += (caches.empty() ? "L" : ", L") + level + " " + first_line(folder + "size");
-    }
+    std::string text;
+    for (const auto &[level, size] : machine_caches())
+        text += (text.empty() ? "L" : ", L") + level.substr(1) + " " + std::to_string(size) + " KiB";
+    return text.empty() ? "unknown" : text;
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 #include "schedules/tables/tiles.h"
 #include "lower/halide/amx_feature.h"
 #include "rulebook/nearest.h"
+#include "schedules/tables/machine_caches.h"
 #include "schedules/tables/table_rows.h"
 #include "schedules/tables/tile_words.h"
 #include <algorithm>
@@ -52,15 +53,26 @@ TileRow::Range range_of(const YamlValue &value) {
     return {least, range.size() > 1 ? integer_in(range[1], least, any_extent) : any_extent};
 }
 
-std::map<std::string, TileRow::Range> ranges_of(const YamlValue &extents, const std::string &kind) {
-    const std::vector<std::string> known = extents_of(kind);
-    if (known.empty()) extents.fail("not allowed: kernels of kind " + kind + " have no extents");
-    std::map<std::string, TileRow::Range> ranges;
-    for (const auto &[name, range] : extents.entries()) {
+using Ranges = std::map<std::string, TileRow::Range>;
+
+Ranges ranges_of(const YamlValue &map, const std::vector<std::string> &known) {
+    Ranges ranges;
+    for (const auto &[name, range] : map.entries()) {
         if (std::ranges::find(known, name) == known.end()) range.fail_unknown("key", range.path(), suggestion(name, known));
         ranges.emplace(name, range_of(range));
     }
     return ranges;
+}
+
+Ranges extents_in(const YamlValue &extents, const std::string &kind) {
+    const std::vector<std::string> known = extents_of(kind);
+    if (known.empty()) extents.fail("not allowed: kernels of kind " + kind + " have no extents");
+    return ranges_of(extents, known);
+}
+
+Ranges caches_in(const YamlValue &caches, bool gpu) {
+    if (gpu) caches.fail("not allowed: only entries for CPUs have caches");
+    return ranges_of(caches, {"l1", "l2", "l3"});
 }
 
 std::vector<std::string_view> tile_names(const TileRow &row) {
@@ -92,7 +104,7 @@ Tiles numbers_of(const YamlValue &value, const std::vector<std::string_view> &na
 Tiles budget_of(const YamlValue &value, const TileRow &row, const YamlFields &fields) {
     const std::vector<std::string_view> names = budget_names(row.kind, row.gpu);
     if (names.empty()) value.fail("not allowed: kernels of kind " + row.kind + (row.gpu ? " on GPUs" : " on CPUs") + " have no budget");
-    for (const char *key : {"form", "extents"})
+    for (const char *key : {"form", "extents", "caches"})
         if (const YamlValue *condition = fields.find(key))
             condition->fail_relation("cannot be used with", "budget", "A budget depends only on the target");
     return numbers_of(value, names);
@@ -102,7 +114,7 @@ Tiles budget_of(const YamlValue &value, const TileRow &row, const YamlFields &fi
 Tiles rates_of(const YamlValue &value, const TileRow &row, const YamlFields &fields) {
     const std::vector<std::string_view> names = rate_words(row.kind, row.gpu);
     if (names.empty()) value.fail("not allowed: kernels of kind " + row.kind + (row.gpu ? " on GPUs" : " on CPUs") + " have no rates");
-    for (const char *key : {"form", "extents"})
+    for (const char *key : {"form", "extents", "caches"})
         if (const YamlValue *condition = fields.find(key))
             condition->fail_relation("cannot be used with", "rates", "A rate depends only on the target");
     if (row.device.empty() || row.date.empty()) value.fail("rates need the keys 'device' and 'date'");
@@ -122,16 +134,12 @@ bool has_rates_of(const TileRow &row, const TileRow &other) {
     return !other.rates || std::ranges::all_of(*other.rates, is_known);
 }
 
-/// True if `row` matches every kernel that `other` matches.
-bool covers(const TileRow &row, const TileRow &other) {
-    const auto is_feature = [&](Halide::Target::Feature f) { return std::ranges::find(other.features, f) != other.features.end(); };
-    const auto holds_range = [&](const auto &condition) {
-        const auto found = other.extents.find(condition.first);
-        return found != other.extents.end() && found->second.least >= condition.second.least && found->second.most <= condition.second.most;
-    };
-    return row.kind == other.kind && row.gpu == other.gpu && row.form == other.form && row.tiles.has_value() == other.tiles.has_value() &&
-           row.rates.has_value() == other.rates.has_value() && has_rates_of(row, other) && std::ranges::all_of(row.features, is_feature) &&
-           std::ranges::all_of(row.extents, holds_range);
+/// True if each condition of `wide` is one of `narrow`, with the same range or a part of it.
+bool contains(const Ranges &wide, const Ranges &narrow) {
+    return std::ranges::all_of(wide, [&](const auto &condition) {
+        const auto found = narrow.find(condition.first);
+        return found != narrow.end() && found->second.least >= condition.second.least && found->second.most <= condition.second.most;
+    });
 }
 
 TileRow row_of(const YamlValue &node) {
@@ -142,6 +150,7 @@ TileRow row_of(const YamlValue &node) {
                                             {"form"},
                                             {"features"},
                                             {"extents"},
+                                            {"caches"},
                                             {"tiles"},
                                             {"budget"},
                                             {"rates"},
@@ -165,9 +174,19 @@ TileRow row_of(const YamlValue &node) {
     if (rates) row.rates = rates_of(*rates, row, fields);
     if (!tiles) return row;
     row.form = form_in(value, fields.find("form"), row);
-    if (const YamlValue *extents = fields.find("extents")) row.extents = ranges_of(*extents, row.kind);
+    if (const YamlValue *extents = fields.find("extents")) row.extents = extents_in(*extents, row.kind);
+    if (const YamlValue *caches = fields.find("caches")) row.caches = caches_in(*caches, row.gpu);
     row.tiles = numbers_of(*tiles, tile_names(row));
     return row;
+}
+
+/// True if the caches of this machine have the sizes, and the target is this machine. Caches of other machines are unknown.
+bool fits_caches(const TileRow &row, const Halide::Target &target) {
+    const auto is_cache = [](const auto &condition) {
+        const auto found = machine_caches().find(condition.first);
+        return found != machine_caches().end() && found->second >= condition.second.least && found->second <= condition.second.most;
+    };
+    return row.caches.empty() || (is_this_machine(target) && std::ranges::all_of(row.caches, is_cache));
 }
 
 bool fits(const TileRow &row, std::string_view kind, const Halide::Target &target) {
@@ -182,7 +201,7 @@ bool fits(const TileRow &row, const LoweredKernel &kernel, const Halide::Target 
         return size >= condition.second.least && size <= condition.second.most;
     };
     return row.tiles && fits(row, kernel.kind, target) && (row.form.empty() || row.form == form_of(kernel)) &&
-           std::ranges::all_of(row.extents, is_extent);
+           std::ranges::all_of(row.extents, is_extent) && fits_caches(row, target);
 }
 
 [[noreturn]] void fail_without_row(const std::string &what, const Halide::Target &target) {
@@ -191,6 +210,13 @@ bool fits(const TileRow &row, const LoweredKernel &kernel, const Halide::Target 
 }
 
 } // namespace
+
+bool covers(const TileRow &row, const TileRow &other) {
+    const auto is_feature = [&](Halide::Target::Feature f) { return std::ranges::find(other.features, f) != other.features.end(); };
+    return row.kind == other.kind && row.gpu == other.gpu && row.form == other.form && row.tiles.has_value() == other.tiles.has_value() &&
+           row.rates.has_value() == other.rates.has_value() && has_rates_of(row, other) && std::ranges::all_of(row.features, is_feature) &&
+           contains(row.extents, other.extents) && contains(row.caches, other.caches);
+}
 
 std::vector<TileRow> parse_tiles(const std::string &text, const std::string &file) {
     std::vector<TileRow> rows;

@@ -19,9 +19,13 @@ struct TileRow {
     std::string form; ///< see schedules/tables/tile_words.h; empty: the kind has only one form
     std::vector<Halide::Target::Feature> features;
     std::map<std::string, Range> extents;
+    std::map<std::string, Range> caches;       ///< KiB of the caches of this machine (machine_caches.h); only if the target is this machine
     std::string device, date;                  ///< where and when the numbers were measured; empty: not told
     std::optional<Tiles> tiles, budget, rates; ///< exactly one of them is set
 };
+
+/// True if `row` matches every kernel that `other` matches, and both are for the same reader: tiles, a budget or rates.
+bool covers(const TileRow &row, const TileRow &other);
 
 /// Parses a table in the format of tiles.yaml. Throws UserError with file and line if the table is invalid, or if earlier rows cover a row
 /// completely.

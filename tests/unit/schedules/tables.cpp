@@ -1,5 +1,6 @@
 #include "lower/halide/amx_feature.h"
 #include "schedules/dispatch.h"
+#include "schedules/tables/machine_caches.h"
 #include "schedules/tables/tiles.h"
 #include <gtest/gtest.h>
 
@@ -176,6 +177,34 @@ TEST(schedules, rates_come_from_the_first_row_that_has_them) {
     EXPECT_EQ(rate_of("contract", "f8_decoded", "x86-64-linux"), "");
     EXPECT_EQ(rate_of("window", "f16_decoded", "x86-64-linux"), "");
     EXPECT_EQ(rate_of("contract", "bf16_pairs", "x86-64-linux-cuda"), "");
+}
+
+TEST(schedules, caches_are_those_of_this_machine) {
+    const auto with = [](const std::string &caches) {
+        return "- {kind: map, caches: " + caches + ", tiles: {task: 1, lanes: 2, line: 3}}\n";
+    };
+    EXPECT_EQ(of_tiles(with("{l4: [1]}")), "tiles.yaml:1: unknown key 'map.caches.l4'. Did you mean 'l1'?");
+    EXPECT_EQ(of_tiles("- {kind: map, gpu: true, caches: {l1: [1]}, tiles: {threads: 2, cost: 3}}\n"),
+              "tiles.yaml:1: map.caches: not allowed: only entries for CPUs have caches");
+    EXPECT_EQ(of_tiles("- {kind: column, caches: {l1: [1]}, budget: {bf16_rows: 8}}\n"),
+              "tiles.yaml:1: 'caches' cannot be used with 'budget'. A budget depends only on the target");
+    EXPECT_EQ(of_tiles(with("{l1: [1, 64]}") + with("{l1: [8, 32], l2: [1]}")),
+              "tiles.yaml:2: map: this entry has no effect: line 1 already matches its kernels. Move it before that line");
+    EXPECT_EQ(of_tiles(with("{l1: [8, 32], l2: [1]}") + with("{l1: [1, 64]}")), "");
+    LoweredKernel kernel;
+    kernel.kind = "map";
+    const Halide::Target host = Halide::get_host_target();
+    const auto task = [&](const std::string &caches, const Halide::Target &target) {
+        const std::string others = "- {kind: map, tiles: {task: 9, lanes: 2, line: 3}}\n";
+        return choose_row(parse_tiles(with(caches) + others, "tiles.yaml"), kernel, target).at("task");
+    };
+    EXPECT_EQ(task("{l1: [1000000]}", host), 9);
+    if (machine_caches().empty()) GTEST_SKIP() << "the system does not tell the caches";
+    const std::string l1 = std::to_string(machine_caches().at("l1"));
+    EXPECT_EQ(task("{l1: [" + l1 + ", " + l1 + "]}", host), 1);
+    EXPECT_EQ(task("{l1: [" + l1 + "]}", host.with_feature(Halide::Target::NoRuntime)), 1);
+    EXPECT_EQ(task("{l1: [" + l1 + "], l2: [0, 1]}", host), 9);
+    EXPECT_EQ(task("{l1: [0]}", Halide::Target(host.os, host.arch, host.bits)), 9) << "another machine, with unknown caches";
 }
 
 TEST(schedules, tiles_of_amx_have_a_name) {
