@@ -4,6 +4,7 @@
 #include "lower/lower.h"
 #include "lower/products/contract.h"
 #include "lower/values/source_dtype.h"
+#include "lower/windows/window.h"
 #include <algorithm>
 
 namespace scalide {
@@ -86,13 +87,19 @@ ProductForm form_of_matmul(const Program &kernel, const Halide::Target &target, 
         stored_format(lowered.program, *c.node), multiply_by(lowered.program, c), c.sum.is_float(), {c.batch, c.rows, c.columns, c.depth}};
 }
 
-ProductForm form_of_convolution(const Program &kernel, const Node &node) {
+MultiplyBy multiply_by(const Program &kernel, const Node &node, const ConvolutionForm &form) {
+    if (form.in_tiles) return MultiplyBy::tiles;
+    return form.group == 2 ? MultiplyBy::bf16_pairs : one_by_one(kernel, node);
+}
+
+ProductForm form_of_convolution(const Program &kernel, const Node &node, const Budgets &budgets) {
     const Type &result = kernel.type(node.results[0]), &weights = kernel.type(node.operands[1]);
     Extents terms = result.shape;
     const int64_t features = convolution(node.attributes, weights.shape).rhs_spec[0];
     for (int64_t axis = 0; axis < weights.rank(); axis++)
         if (axis != features) terms.push_back(weights.shape[size_t(axis)]);
-    return {stored_format(kernel, node), one_by_one(kernel, node), is_float(result.dtype), terms};
+    const MultiplyBy by = multiply_by(kernel, node, convolution_form(kernel, node, budgets));
+    return {stored_format(kernel, node), by, is_float(result.dtype), terms};
 }
 
 } // namespace
@@ -102,7 +109,7 @@ std::optional<ProductForm> product_form(const Program &kernel, const Halide::Tar
     if (kind == "contract") return form_of_matmul(kernel, target, budgets);
     const auto node = std::ranges::find(kernel.nodes, "conv_general_dilated", &Node::op);
     if (kind != "window" || node == kernel.nodes.end()) return {};
-    return form_of_convolution(kernel, *node);
+    return form_of_convolution(kernel, *node, budgets);
 }
 
 std::string rate_name(const ProductForm &form) {

@@ -60,13 +60,6 @@ int choose_width(const Extent &extent, int lanes) {
     return vectors <= 3 && vectors % 2 == 1 ? lanes : 2 * lanes;
 }
 
-/// How elements are multiplied: as f32, as pairs of bf16, or as pairs by tiles of AMX.
-struct ProductForm {
-    int group = 1; ///< input features that one instruction multiplies
-    bool in_tiles = false;
-    int64_t rows_axis = 0; ///< in tiles: the axis of the result along which rows run
-};
-
 /// Returns the axis of the result along which rows of tiles waste least, the last such one; -1 if all waste too much.
 int64_t rows_axis_of_tiles(const Convolution &convolution, const Extents &shape, int fewest) {
     int64_t best = -1;
@@ -79,26 +72,6 @@ int64_t rows_axis_of_tiles(const Convolution &convolution, const Extents &shape,
     return best;
 }
 
-/// A group of features of its own for each lane has no pairs that all lanes share. A step of tiles is 32 input features of one window
-/// position. Images with gaps are not multiplied by tiles, as their sum skips positions.
-ProductForm choose_form(const Program &kernel, const Node &node, const Budgets &budgets) {
-    const Extents &weights = kernel.type(node.operands[1]).shape, &shape = kernel.type(node.results[0]).shape;
-    const Convolution convolution = scalide::convolution(node.attributes, weights);
-    const bool has_lanes = choose_lane_axis(convolution, shape) == convolution.out_spec[1];
-    const auto is_exact = [&](ValueId value) { return is_float(kernel.type(value).dtype) && significant_bits(kernel, value) <= 8; };
-    const Extent &inputs = weights[convolution.rhs_spec[1]];
-    const bool has_pairs = has_lanes && convolution.feature_groups * convolution.batch_groups == 1 && inputs.is_static() &&
-                           inputs.value() % 2 == 0 && std::ranges::all_of(node.operands, is_exact);
-    if (!has_pairs) return {};
-    const bool has_gaps = std::ranges::any_of(convolution.spatial, [](const WindowAxis &axis) { return axis.base_dilation > 1; });
-    const bool has_steps = inputs.value() > 0 && inputs.value() % (amx_step_bytes / 2) == 0 && !has_gaps;
-    const int64_t rows_axis = rows_axis_of_tiles(convolution, shape, budgets.tile_rows);
-    const bool in_tiles =
-        budgets.tile_rows > 0 && has_steps && rows_axis >= 0 && is_at_least(shape[convolution.out_spec[1]], budgets.tile_rows);
-    if (in_tiles) return {2, true, rows_axis};
-    return {budgets.bf16_pairs == 1 ? 2 : 1};
-}
-
 class ConvolutionLowering {
 public:
     ConvolutionLowering(Lowering &lowering, const Node &node)
@@ -106,7 +79,7 @@ public:
           lhs_type_(type(node.operands[0])), rhs_type_(type(node.operands[1])), out_type_(type(node.results[0])),
           convolution_(convolution(node.attributes, rhs_type_.shape)),
           sum_type_(is_integer(out_type_.dtype) ? Halide::UInt(32) : storage_type(out_type_.dtype)),
-          is_gpu_(lowering.target.has_gpu_feature()), form_(choose_form(lowering.kernel.program, node, lowering.budgets)),
+          is_gpu_(lowering.target.has_gpu_feature()), form_(convolution_form(lowering.kernel.program, node, lowering.budgets)),
           group_(form_.group), lane_axis_(choose_lane_axis(convolution_, out_type_.shape)), tile_axis_(choose_tile_axis()),
           width_(form_.in_tiles ? amx_side : choose_width(lane_extent(), lowering.target.natural_vector_size<float>())),
           is_in_panels_(panels_of(lowering.kernel.program)) {}
@@ -479,7 +452,7 @@ private:
     const Convolution convolution_;
     const Halide::Type sum_type_; ///< of the accumulators. Integers wrap around: they are u32, because Halide's i32 must not overflow
     const bool is_gpu_;
-    const ProductForm form_;
+    const ConvolutionForm form_;
     const int group_;
     const int64_t lane_axis_, tile_axis_;
     const int width_;
@@ -490,6 +463,26 @@ private:
 
 } // namespace
 
+/// A group of features of its own for each lane has no pairs that all lanes share. A step of tiles is 32 input features of one window
+/// position. Images with gaps are not multiplied by tiles, as their sum skips positions.
+ConvolutionForm convolution_form(const Program &kernel, const Node &node, const Budgets &budgets) {
+    const Extents &weights = kernel.type(node.operands[1]).shape, &shape = kernel.type(node.results[0]).shape;
+    const Convolution convolution = scalide::convolution(node.attributes, weights);
+    const bool has_lanes = choose_lane_axis(convolution, shape) == convolution.out_spec[1];
+    const auto is_exact = [&](ValueId value) { return is_float(kernel.type(value).dtype) && significant_bits(kernel, value) <= 8; };
+    const Extent &inputs = weights[convolution.rhs_spec[1]];
+    const bool has_pairs = has_lanes && convolution.feature_groups * convolution.batch_groups == 1 && inputs.is_static() &&
+                           inputs.value() % 2 == 0 && std::ranges::all_of(node.operands, is_exact);
+    if (!has_pairs) return {};
+    const bool has_gaps = std::ranges::any_of(convolution.spatial, [](const WindowAxis &axis) { return axis.base_dilation > 1; });
+    const bool has_steps = inputs.value() > 0 && inputs.value() % (amx_step_bytes / 2) == 0 && !has_gaps;
+    const int64_t rows_axis = rows_axis_of_tiles(convolution, shape, budgets.tile_rows);
+    const bool in_tiles =
+        budgets.tile_rows > 0 && has_steps && rows_axis >= 0 && is_at_least(shape[convolution.out_spec[1]], budgets.tile_rows);
+    if (in_tiles) return {2, true, rows_axis};
+    return {budgets.bf16_pairs == 1 ? 2 : 1};
+}
+
 std::optional<PanelLayout> convolution_panels(const Program &kernel, const Halide::Target &target, const Budgets &budgets) {
     const auto node = std::ranges::find(kernel.nodes, "conv_general_dilated", &Node::op);
     if (node == kernel.nodes.end()) return {};
@@ -497,7 +490,7 @@ std::optional<PanelLayout> convolution_panels(const Program &kernel, const Halid
     const Extents &shape = kernel.type(node->results[0]).shape;
     const Convolution convolution = scalide::convolution(node->attributes, weights.shape);
     if (choose_lane_axis(convolution, shape) != convolution.out_spec[1]) return {};
-    const ProductForm form = choose_form(kernel, *node, budgets);
+    const ConvolutionForm form = convolution_form(kernel, *node, budgets);
     const int width = choose_width(shape[convolution.out_spec[1]], target.natural_vector_size<float>());
     PanelLayout layout{form.group > 1 ? Dtype::bf16 : weights.dtype,
                        form.in_tiles ? amx_side : width,
