@@ -66,12 +66,15 @@ struct BaseOperator {
                                          ///< (convert_element_type, bitcast_convert_type, reduce_precision), see ir/dtype.h
     Evaluate evaluate_integer = nullptr; ///< for integers, if they follow another rule (div, rem, not) or f64 is not exact (mul,
                                          ///< integer_pow). nullptr: `evaluate`. Exact in the low 32 bits; the caller wraps around
-    std::string_view parameter = {};     ///< attribute that is the last argument of `evaluate`, such as the exponent `y` of integer_pow
-    bool takes_width = false;            ///< the last argument is the number of bits of the dtype (shifts, bit counts)
-    bool is_commutative = false;         ///< f(a, b) and f(b, a) have the same bits, except NaN payloads
-    bool is_idempotent = false;          ///< f(a, a) = a, and a reduction has the same bits in any order (max)
-    bool chooses = false;                ///< the result is an operand, or f32 is enough to compute it exactly from f32 operands
-    bool makes_scale = false; ///< the result is 0, NaN or in [2^-126, 2^127], and exact in f32 for f32 operands: no clamp is needed
+    /// The function with the attribute `accuracy`, as kernels compute it in f32. The last argument is its number of significant bits.
+    /// nullptr: the operator has no such attribute.
+    Evaluate evaluate_reduced = nullptr;
+    std::string_view parameter = {}; ///< attribute that is the last argument of `evaluate`, such as the exponent `y` of integer_pow
+    bool takes_width = false;        ///< the last argument is the number of bits of the dtype (shifts, bit counts)
+    bool is_commutative = false;     ///< f(a, b) and f(b, a) have the same bits, except NaN payloads
+    bool is_idempotent = false;      ///< f(a, a) = a, and a reduction has the same bits in any order (max)
+    bool chooses = false;            ///< the result is an operand, or f32 is enough to compute it exactly from f32 operands
+    bool makes_scale = false;        ///< the result is 0, NaN or in [2^-126, 2^127], and exact in f32 for f32 operands: no clamp is needed
     std::optional<double> fold_start = {}; ///< neutral element of a reduction: f(start, a) = a, except -0 + 0
 
     // movement

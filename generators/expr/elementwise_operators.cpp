@@ -1,4 +1,5 @@
 #include "expr/operator_rows.h"
+#include "expr/reduced_functions.h"
 #include "expr/special_functions.h"
 #include <algorithm>
 #include <bit>
@@ -127,17 +128,23 @@ constexpr BaseOperator rows[] = {
      .evaluate = [](Values v) { return -larger(-v[0], -v[1]); },
      .is_commutative = true, .is_idempotent = true, .chooses = true, .fold_start = infinity},
     // functions of one number
-    {.name = "exp", .arity = 1, .cost = 12, .signs = never_below_zero, .evaluate = [](Values v) { return std::exp(v[0]); }},
-    {.name = "exp2", .arity = 1, .cost = 10, .signs = never_below_zero, .evaluate = [](Values v) { return std::exp2(v[0]); }},
+    {.name = "exp", .arity = 1, .cost = 12, .signs = never_below_zero, .evaluate = [](Values v) { return std::exp(v[0]); },
+     .evaluate_reduced = reduced_exp},
+    {.name = "exp2", .arity = 1, .cost = 10, .signs = never_below_zero, .evaluate = [](Values v) { return std::exp2(v[0]); },
+     .evaluate_reduced = reduced_exp2},
     {.name = "expm1", .arity = 1, .cost = 16, .evaluate = [](Values v) { return std::expm1(v[0]); }},
     {.name = "log", .arity = 1, .cost = 14, .evaluate = [](Values v) { return std::log(v[0]); }},
     {.name = "log2", .arity = 1, .cost = 16, .evaluate = [](Values v) { return std::log2(v[0]); }},
     {.name = "log1p", .arity = 1, .cost = 16, .evaluate = [](Values v) { return std::log1p(v[0]); }},
-    {.name = "tanh", .arity = 1, .cost = 16, .signs = signs_of_operands, .evaluate = [](Values v) { return std::tanh(v[0]); }},
+    {.name = "tanh", .arity = 1, .cost = 16, .signs = signs_of_operands, .evaluate = [](Values v) { return std::tanh(v[0]); },
+     .evaluate_reduced = reduced_tanh},
     {.name = "logistic", .arity = 1, .cost = 14, .signs = never_below_zero,
-     .evaluate = [](Values v) { return 1 / (1 + std::exp(-v[0])); }},
-    {.name = "erf", .arity = 1, .cost = 16, .evaluate = [](Values v) { return std::erf(v[0]); }},
-    {.name = "erfc", .arity = 1, .cost = 40, .evaluate = [](Values v) { return std::erfc(v[0]); }},
+     .evaluate = [](Values v) { return 1 / (1 + std::exp(-v[0])); },
+     .evaluate_reduced = reduced_logistic},
+    {.name = "erf", .arity = 1, .cost = 16, .evaluate = [](Values v) { return std::erf(v[0]); },
+     .evaluate_reduced = reduced_erf},
+    {.name = "erfc", .arity = 1, .cost = 40, .evaluate = [](Values v) { return std::erfc(v[0]); },
+     .evaluate_reduced = reduced_erfc},
     {.name = "sqrt", .arity = 1, .cost = 5, .signs = signs_of_operands, .evaluate = [](Values v) { return std::sqrt(v[0]); }},
     {.name = "rsqrt", .arity = 1, .cost = 5, .evaluate = [](Values v) { return 1 / std::sqrt(v[0]); }},
     {.name = "cbrt", .arity = 1, .cost = 30, .evaluate = [](Values v) { return std::cbrt(v[0]); }},

@@ -27,7 +27,8 @@ private:
 } // namespace
 
 void run_elementwise(Operation &operation) {
-    const Evaluation evaluate(base_operator(operation.op), operation.operands.back()->dtype, operation.attributes);
+    const Evaluation evaluate(base_operator(operation.op), operation.operands.back()->dtype, operation.attributes,
+                              operation.mode == Mode::real);
     Row operands(operation, evaluate.further_arguments());
     std::vector<double> &data = operation.result().data;
     data.resize(element_count(operation.result().shape));

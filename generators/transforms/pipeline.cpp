@@ -99,6 +99,12 @@ Program assign_formats(const Program &program, const Setting &setting, State &st
     return assigned;
 }
 
+/// GPUs have instructions for functions. With `arithmetic: exact`, their bits are those of CPUs, in f32.
+Program choose(const Program &program, const Setting &setting, State &) {
+    return setting.options.facts.is_gpu || scalide::setting(program, "arithmetic", "device") == "exact" ? program
+                                                                                                        : choose_accuracy(program);
+}
+
 Made split(State &state, const Setting &setting) {
     MachineForms<Form> &forms = state.compiled.forms;
     Made made{&forms.main.program};
@@ -223,6 +229,7 @@ std::vector<Pass> list_passes() {
         {"expand", Stage::base, base_program,
          [](const Program &p, const Setting &s, State &) { return expand(p, s.rulebook, s.options.facts); }},
         {"simplify_3", Stage::base, base_program, run_simplify},
+        {"choose_accuracy", Stage::base, base_program, choose},
         {"split_constants", Stage::constants, base_program, {}, split},
     };
     // Kernels would violate the same invariants, and kernels are always checked. These checks take a seventh of the time of all passes.

@@ -93,7 +93,9 @@ Expr unit_with_sign(const Expr &sign) {
     return from_bits(sign | one);
 }
 
-Expr polynomial(const Expr &x, std::initializer_list<double> coefficients) {
+Expr polynomial(const Expr &x, std::initializer_list<double> coefficients) { return polynomial(x, std::span(coefficients)); }
+
+Expr polynomial(const Expr &x, std::span<const double> coefficients) {
     Expr sum;
     for (double coefficient : coefficients) {
         Expr term = constant_like(x, coefficient);

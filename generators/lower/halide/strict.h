@@ -1,5 +1,6 @@
 #pragma once
 #include <Halide.h>
+#include <span>
 
 // Floating-point operations that keep IEEE semantics inside a kernel of Halide's default mode (nnan ninf nsz reassoc contract afn). NaN,
 // infinities and signed zeros are preserved, and nothing is reassociated or contracted. Each is one strict intrinsic. Halide::strict_float
@@ -46,5 +47,6 @@ Halide::Expr unit_with_sign(const Halide::Expr &sign);
 
 /// Returns the sum of coefficients[i] * x^(n - 1 - i) by Horner's rule. It may be contracted to FMAs; `x` must be finite.
 Halide::Expr polynomial(const Halide::Expr &x, std::initializer_list<double> coefficients);
+Halide::Expr polynomial(const Halide::Expr &x, std::span<const double> coefficients);
 
 } // namespace scalide

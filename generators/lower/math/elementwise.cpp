@@ -182,6 +182,7 @@ Expr lower_elementwise(std::string_view op, std::span<const ElementwiseOperand> 
                        Arithmetic arithmetic) {
     const ElementwiseCall call{operands, attributes, result, arithmetic};
     if (const Expr on_device = lower_on_device(op, call); on_device.defined()) return on_device;
+    if (const Expr reduced = lower_reduced(op, call); reduced.defined()) return reduced;
     const auto row = std::ranges::find(elementwise_lowerings(), op, &ElementwiseLowering::name);
     internal_check(row != elementwise_lowerings().end(), std::string(op) + " has no elementwise lowering");
     return row->lower(call);

@@ -25,6 +25,9 @@ ElementwiseRows bessel_rows();
 /// Returns an f32 operation by the instructions of a CUDA GPU. Undefined if it is computed as on other targets.
 Halide::Expr lower_on_device(std::string_view op, const ElementwiseCall &call);
 
+/// Returns the reduced form of a function with the attribute `accuracy`. Undefined without this attribute.
+Halide::Expr lower_reduced(std::string_view op, const ElementwiseCall &call);
+
 // These adapters let a row call a function of Exprs.
 
 using Unary = Halide::Expr (*)(const Halide::Expr &);

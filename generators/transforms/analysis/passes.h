@@ -45,6 +45,11 @@ Program propagate_scales(const Program &program, const Rulebook &rulebook, const
 /// cheapest is taken.
 Program expand(const Program &program, const Rulebook &rulebook, const TargetFacts &facts = {});
 
+/// Gives functions the attribute `accuracy` where their results are only rounded to bf16, f16 or f8, directly or after operators that keep
+/// relative errors. A function with other readers is computed a second time for them, so no reader changes the bits of another. The choice
+/// depends on what a rounded value is computed from, and on nothing else.
+Program choose_accuracy(const Program &program);
+
 /// Expands the composites that contain one of these operators, until each of these is a node of its own (`dot` becomes dot_general). A
 /// policy rule for an operator then applies within composites too. A dot_general without a sum becomes a multiplication.
 Program expand_to(const Program &program, const Rulebook &rulebook, const std::set<std::string> &ops);

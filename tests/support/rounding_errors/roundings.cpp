@@ -1,5 +1,6 @@
 #include "support/rounding_errors/roundings.h"
 #include "expr/base_operators.h"
+#include "ir/evaluation.h"
 #include <algorithm>
 #include <cmath>
 
@@ -36,8 +37,10 @@ FunctionErrors &function_errors() {
 }
 
 /// Functions of a CPU are within 2 ulp, at most 4 units. Those of a GPU are within 6 ulp (tests/device/device_functions.cpp), and a rounded
-/// form of exp or logistic rounds its argument times log2(e), of logistic beside 24.
+/// form of exp or logistic rounds its argument times log2(e), of logistic beside 24. A reduced form is within 2^-13 for 8 bits, and within
+/// 2^-16 for 11 bits (expr/reduced_functions.h).
 double roundings_of_function(const Operation &operation, size_t element) {
+    if (const auto bits = bits_of_accuracy(operation.attributes)) return *bits <= 8 ? 0x1p11 : 0x1p8;
     if (function_errors() == FunctionErrors::cpu) return 4;
     const bool has_rounded_form = operation.op == "exp" || operation.op == "logistic";
     if (function_errors() == FunctionErrors::device_rounded && operation.op == "tanh") return 0x1p14; // tanh.approx

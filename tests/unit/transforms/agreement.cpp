@@ -97,7 +97,7 @@ void expect_compile_agrees(const Program &program, const std::vector<Array> &inp
         EXPECT_EQ(difference(got, expected, up_to_constants), "") << pass;
         if (!propagated) return;
         const auto bits = interpret(made, parts, rules(), Mode::stored);
-        if (stored.empty()) stored = bits;
+        if (stored.empty() || pass == "choose_accuracy") stored = bits; // this pass changes how functions are computed
         EXPECT_TRUE(same_bits(stored, bits)) << pass << "\n" << to_string(made);
     };
     compile(program, rules(), options);
