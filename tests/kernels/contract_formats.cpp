@@ -68,6 +68,30 @@ TEST(contract, bf16_operands_use_the_dot_instruction_where_it_is_fast) {
     EXPECT_EQ(count_instructions(form, "vdpbf16ps"), 0u);
 }
 
+/// The left operand is what `lines` compute from x, y and a constant, in f32.
+std::string chosen(const std::string &lines) {
+    return R"(program k {kind: contract} (x: bf16[m, 64], y: bf16[m, 64], w: bf16[64, n]) -> (z: f32[m, n]) {
+  xw = convert_element_type(x) {dtype: f32} : f32[m, 64]
+  yw = convert_element_type(y) {dtype: f32} : f32[m, 64]
+)" + lines +
+           R"(
+  ww = convert_element_type(w) {dtype: f32} : f32[64, n]
+  z = dot_general(l, ww) {contract: [[1], [0]], batch: [[], []], preferred: f32} : f32[m, n]
+})";
+}
+
+TEST(contract, chosen_bf16_uses_the_dot_instruction) {
+    const auto with_constant = [](const std::string &number, const std::string &line) {
+        return chosen("  c = constant() {dtype: f32, value: " + number + "} : f32[]\n" +
+                      "  cb = broadcast_in_dim(c) {dims: [], shape: [m, 64]} : f32[m, 64]\n" + line);
+    };
+    const std::string relu = "  l = max(xw, cb) : f32[m, 64]";
+    const std::string mask = "  p = gt(xw, cb) : bool[m, 64]\n  g = neg(yw) : f32[m, 64]\n  l = select_n(p, cb, g) : f32[m, 64]";
+    for (const std::string &line : {relu, mask}) EXPECT_NE(count_instructions(with_constant("0.125", line), "vdpbf16ps"), 0u) << line;
+    for (const std::string &line : {relu, mask}) EXPECT_EQ(count_instructions(with_constant("0.1", line), "vdpbf16ps"), 0u) << line;
+    EXPECT_EQ(count_instructions(chosen("  l = add(xw, yw) : f32[m, 64]"), "vdpbf16ps"), 0u);
+}
+
 /// A matmul by panels of `width` columns in groups of `group` elements.
 std::string by_panels(const std::string &dtype, const std::string &sum, int group) {
     const std::string g = std::to_string(group), groups = std::to_string(64 / group);
