@@ -4,7 +4,7 @@
 #include "lower/lower.h"
 #include "lower/products/contract.h"
 #include "lower/values/source_dtype.h"
-#include "lower/windows/window.h"
+#include "lower/windows/convolution_form.h"
 #include <algorithm>
 
 namespace scalide {
