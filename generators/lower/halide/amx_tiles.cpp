@@ -158,6 +158,13 @@ class AmxTiles : public IRMutator {
 
 } // namespace
 
+std::vector<Expr> amx_place(std::vector<Expr> at) {
+    const Expr row = at[1];
+    at[1] = row % amx_side;
+    at.insert(at.begin() + 2, row / amx_side);
+    return at;
+}
+
 void define_amx_product(Halide::Func tiles, const std::vector<Expr> &place, const Type &sum, const Expr &steps,
                         const std::function<AmxOperands(const Expr &step)> &operands) {
     const auto at = [&](int column, int row) {

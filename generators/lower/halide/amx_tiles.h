@@ -28,6 +28,9 @@ struct AmxOperands {
     AmxOperand lhs, rhs;
 };
 
+/// Returns the index of tiles at which an element is found: (column, row within the tile, tile, ...) from (column, row, ...).
+std::vector<Halide::Expr> amx_place(std::vector<Halide::Expr> at);
+
 /// Defines `tiles` as a product: 32 columns, 32 rows. `place`: the other arguments of `tiles`. `operands`: those of a step, from 0 to
 /// `steps`; they must be padded with zeros along the depth. The type of `sum`, Float(32) or Int(32), is the type of the accumulators.
 /// tdpbf16ps treats numbers below 2^-126 as zero and rounds to nearest (Intel SDM, volume 2).

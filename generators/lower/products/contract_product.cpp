@@ -296,12 +296,7 @@ private:
         const int lhs_step = has_words ? amx_step_groups : step_;
         SumTiles tiles;
         tiles.step_terms = step_;
-        tiles.place = [](std::vector<Expr> at) {
-            const Expr row = at[1];
-            at[1] = row % amx_side;
-            at.insert(at.begin() + 2, row / amx_side);
-            return at;
-        };
+        tiles.place = amx_place;
         tiles.define = [=, this](const Func &product, const std::vector<Var> &vars, const Expr &first, const Expr &count) {
             const auto lhs = [&](const Expr &step, int row, int k) {
                 if (!reads_lhs_) return Expr(lhs_(step * lhs_step + k, row, tile_, batch_));

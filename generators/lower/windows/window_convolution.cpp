@@ -305,12 +305,7 @@ private:
         for (const WindowAxis &axis : convolution_.spatial) steps = steps * values_.extent(axis.window);
         SumTiles tiles;
         tiles.step_terms = step_terms;
-        tiles.place = [](std::vector<Expr> at) {
-            const Expr row = at[1];
-            at[1] = row % amx_side;
-            at.insert(at.begin() + 2, row / amx_side);
-            return at;
-        };
+        tiles.place = amx_place;
         tiles.define = [=, this](const Func &product, const std::vector<Var> &args, const Expr &first, const Expr &count) {
             std::vector<Expr> place = {tile_};
             place.insert(place.end(), args.begin() + 2, args.end());
