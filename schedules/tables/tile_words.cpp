@@ -80,7 +80,7 @@ std::vector<std::string_view> rate_words(std::string_view kind, bool gpu) {
     if (kind == "contract" && !gpu)
         return {"bf16_pairs", "f8_pairs", "i8_pairs",     "i8_quads",    "i8_i16_pairs", "bf16_tiles",
                 "f8_tiles",   "i8_tiles", "bf16_decoded", "f16_decoded", "f8_decoded"};
-    if (kind == "window" && !gpu) return {"bf16_decoded", "f16_decoded", "f8_decoded"};
+    if (kind == "window" && !gpu) return {"bf16_pairs", "f8_pairs", "bf16_tiles", "f8_tiles", "bf16_decoded", "f16_decoded", "f8_decoded"};
     return {};
 }
 
