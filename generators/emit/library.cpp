@@ -3,10 +3,10 @@
 #include "emit/plan_text.h"
 #include "ir/text.h"
 #include "ir/words.h"
+#include "lower/contract_form.h"
 #include "lower/halide/amx_feature.h"
 #include "lower/shapes/kernel_passes.h"
 #include "lower/values/panels.h"
-#include "lower/values/source_dtype.h"
 #include "schedules/dispatch.h"
 #include "schedules/schedule.h"
 #include <algorithm>
@@ -100,9 +100,14 @@ ProgramForms<BuiltForm> with_targets(ProgramForms<Form> forms, const std::vector
 /// Returns the text of the target that a machine must have for a program. A program without products for tiles is bound without asking the
 /// system for them.
 std::string plan_target(const BuiltForm &built) {
-    const bool may_use_tiles =
-        std::ranges::any_of(built.kernels, [&](const auto &entry) { return may_multiply_tiles(built.kernel(entry.first)); });
-    return target_text(may_use_tiles ? built.target.halide : built.target.halide.without_feature(amx_feature));
+    const Halide::Target &target = built.target.halide;
+    if (!target.has_feature(amx_feature)) return target_text(target);
+    const Budgets budgets = choose_budgets(target);
+    const bool uses_tiles = std::ranges::any_of(built.kernels, [&](const auto &entry) {
+        const std::optional<ProductForm> form = product_form(built.kernel(entry.first), target, budgets);
+        return form && form->by == MultiplyBy::tiles;
+    });
+    return target_text(uses_tiles ? target : target.without_feature(amx_feature));
 }
 
 Plan plan_of(const BuiltForm &built, const LibraryProgram &source, const BuildOptions &options) {

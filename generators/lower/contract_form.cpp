@@ -107,9 +107,11 @@ ProductForm form_of_convolution(const Program &kernel, const Node &node, const B
 std::optional<ProductForm> product_form(const Program &kernel, const Halide::Target &target, const Budgets &budgets) {
     const std::string &kind = kernel.attributes.at("kind").word;
     if (kind == "contract") return form_of_matmul(kernel, target, budgets);
-    const auto node = std::ranges::find(kernel.nodes, "conv_general_dilated", &Node::op);
-    if (kind != "window" || node == kernel.nodes.end()) return {};
-    return form_of_convolution(kernel, *node, budgets);
+    if (kind != "window") return {};
+    const Program lowered = begin_kernel(kernel, target).program;
+    const auto node = std::ranges::find(lowered.nodes, "conv_general_dilated", &Node::op);
+    if (node == lowered.nodes.end()) return {};
+    return form_of_convolution(lowered, *node, budgets);
 }
 
 std::string rate_name(const ProductForm &form) {

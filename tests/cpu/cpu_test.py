@@ -150,6 +150,17 @@ def amx(scratch):
             assert results(both, program) == today, program
             lacking = results(level, program)
             assert lacking.returncode == 1 and "the CPU must have all features of the target" in lacking.stderr, lacking
+    # A factor for each block of the depth: the operands are codes of f8 times f32, and the codes are multiplied by tiles. The emulated unit
+    # refuses a tile without permission.
+    scratch.write("blocks.scl", "program blocks(x: f32[37, 40], w: f32[40, 24]) -> (y: f32[37, 24]) {\n  y = dot(x, w)\n}\n")
+    blocks = {"program": "blocks.scl", "options": ("-n", "f8_block")}
+    today = run(scratch, "x86-64-v3", **blocks)
+    scratch.environment["LD_PRELOAD"] = emulator
+    tiles = run(scratch, level, **blocks)
+    assert isinstance(tiles, dict) and distance(tiles, today) < 1e-5, tiles
+    scratch.environment.update(refuse)
+    refused = run(scratch, level, **blocks)
+    assert refused.returncode == 1 and "the CPU has the AMX tiles of the target" in refused.stderr, refused
     scratch.environment.clear()
     scratch.environment.update(plain)
 

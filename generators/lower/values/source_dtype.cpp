@@ -65,17 +65,4 @@ Dtype source_dtype(const Program &program, ValueId value) {
     return program.type(is_converted ? program.nodes[producer].operands[0] : value).dtype;
 }
 
-bool may_multiply_tiles(const Program &kernel) {
-    const std::string &kind = kernel.attributes.at("kind").word;
-    const auto is_exact = [&](ValueId operand) {
-        const Dtype dtype = kernel.type(operand).dtype;
-        return is_float(dtype) ? significant_bits(kernel, operand) <= 8 : bits_of(source_dtype(kernel, operand)) == 8;
-    };
-    const auto is_product = [&](const Node &node) {
-        const bool multiplies = node.op == "dot_general" || node.op == "conv_general_dilated";
-        return multiplies && std::ranges::all_of(node.operands, is_exact);
-    };
-    return (kind == "contract" || kind == "window") && std::ranges::any_of(kernel.nodes, is_product);
-}
-
 } // namespace scalide

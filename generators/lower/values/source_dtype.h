@@ -14,8 +14,4 @@ Dtype source_dtype(const Program &program, ValueId value);
 /// of two (f8_e8m0fnu); 24 for f32 of unknown origin.
 int significant_bits(const Program &program, ValueId value);
 
-/// True if the kernel is a matmul or a convolution of operands that are exact in bf16, or in bytes. Only such kernels use tiles of AMX; the
-/// extents decide whether they do.
-bool may_multiply_tiles(const Program &kernel);
-
 } // namespace scalide
