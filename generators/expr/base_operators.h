@@ -76,6 +76,7 @@ struct BaseOperator {
     bool chooses = false;            ///< the result is an operand, or f32 is enough to compute it exactly from f32 operands
     bool makes_scale = false;        ///< the result is 0, NaN or in [2^-126, 2^127], and exact in f32 for f32 operands: no clamp is needed
     std::optional<double> fold_start = {}; ///< neutral element of a reduction: f(start, a) = a, except -0 + 0
+    bool keeps_relative_errors = false;    ///< a relative error of an operand becomes one of the result that is not larger
 
     // movement
     bool joins = false;   ///< the result has elements of several arrays (concatenate, pad)

@@ -113,20 +113,22 @@ constexpr BaseOperator rows[] = {
      .evaluate = [](Values v) { return v[0] + v[1]; }, .is_commutative = true, .fold_start = 0},
     {.name = "sub", .arity = 2, .cost = 1, .evaluate = [](Values v) { return v[0] - v[1]; }},
     {.name = "mul", .arity = 2, .cost = 1, .signs = {From::nothing, From::all_operands}, // -1 * 0 = -0
-     .evaluate = [](Values v) { return v[0] * v[1]; }, .evaluate_integer = multiply_integers, .is_commutative = true, .fold_start = 1},
+     .evaluate = [](Values v) { return v[0] * v[1]; }, .evaluate_integer = multiply_integers, .is_commutative = true, .fold_start = 1,
+     .keeps_relative_errors = true},
     {.name = "div", .arity = 2, .cost = 4, .signs = {From::nothing, From::all_operands},
-     .evaluate = [](Values v) { return v[0] / v[1]; }, .evaluate_integer = divide_integers},
+     .evaluate = [](Values v) { return v[0] / v[1]; }, .evaluate_integer = divide_integers, .keeps_relative_errors = true},
     {.name = "rem", .arity = 2, .cost = 40,
      .evaluate = [](Values v) { return std::fmod(v[0], v[1]); }, .evaluate_integer = remainder_integers},
-    {.name = "neg", .arity = 1, .cost = 1, .evaluate = [](Values v) { return -v[0]; }},
-    {.name = "abs", .arity = 1, .cost = 1, .signs = never_below_zero, .evaluate = [](Values v) { return std::fabs(v[0]); }},
+    {.name = "neg", .arity = 1, .cost = 1, .evaluate = [](Values v) { return -v[0]; }, .keeps_relative_errors = true},
+    {.name = "abs", .arity = 1, .cost = 1, .signs = never_below_zero, .evaluate = [](Values v) { return std::fabs(v[0]); },
+     .keeps_relative_errors = true},
     {.name = "sign", .arity = 1, .cost = 1, .evaluate = [](Values v) { return sign(v[0]); }},
     {.name = "max", .arity = 2, .cost = 1, .signs = {From::all_operands, From::any_operand}, // max(-1, -0) = -0
      .evaluate = [](Values v) { return larger(v[0], v[1]); },
-     .is_commutative = true, .is_idempotent = true, .chooses = true, .fold_start = -infinity},
+     .is_commutative = true, .is_idempotent = true, .chooses = true, .fold_start = -infinity, .keeps_relative_errors = true},
     {.name = "min", .arity = 2, .cost = 1, .signs = signs_of_operands,
      .evaluate = [](Values v) { return -larger(-v[0], -v[1]); },
-     .is_commutative = true, .is_idempotent = true, .chooses = true, .fold_start = infinity},
+     .is_commutative = true, .is_idempotent = true, .chooses = true, .fold_start = infinity, .keeps_relative_errors = true},
     // functions of one number
     {.name = "exp", .arity = 1, .cost = 12, .signs = never_below_zero, .evaluate = [](Values v) { return std::exp(v[0]); },
      .evaluate_reduced = reduced_exp},
@@ -218,7 +220,8 @@ constexpr BaseOperator rows[] = {
      .evaluate = [](Values v) { return double(std::popcount(low_bits(v[0], v[1]))); }, .takes_width = true},
     {.name = "clz", .arity = 1, .cost = 1,
      .evaluate = [](Values v) { return std::countl_zero(low_bits(v[0], v[1])) - 64 + v[1]; }, .takes_width = true},
-    {.name = "select_n", .arity = -1, .cost = 1, .signs = signs_of_operands, .evaluate = select_case, .chooses = true},
+    {.name = "select_n", .arity = -1, .cost = 1, .signs = signs_of_operands, .evaluate = select_case, .chooses = true,
+     .keeps_relative_errors = true},
     {.name = "debug_callback", .arity = 1, .cost = 1, .evaluate = [](Values v) { return v[0]; }},
     // storage
     // Small negative numbers become -0

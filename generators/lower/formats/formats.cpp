@@ -258,14 +258,13 @@ Expr encode(const FormatSpec &format, const Expr &value, Overflow overflow) {
 
 Expr encode(Dtype dtype, const Expr &value, Overflow overflow) { return encode(format_of(dtype), value, overflow); }
 
+Expr exact_bf16(const Expr &value) { return Halide::reinterpret(Halide::BFloat(16), cast(UInt(16), float_bits(value) >> 16)); }
+
 Expr decode_bf16(Dtype dtype, const Expr &code) {
     const FormatSpec &format = format_of(dtype);
     internal_check(format.mantissa_bits <= 7, "decode_bf16: " + std::string(to_string(dtype)) + " does not fit");
-    Expr word = dtype == Dtype::bf16 ? code : cast(UInt(16), float_bits(decode(format, code)) >> 16);
-    return Halide::reinterpret(Halide::BFloat(16), word);
+    return dtype == Dtype::bf16 ? Halide::reinterpret(Halide::BFloat(16), code) : exact_bf16(decode(format, code));
 }
-
-Expr exact_bf16(const Expr &value) { return Halide::reinterpret(Halide::BFloat(16), cast(UInt(16), float_bits(value) >> 16)); }
 
 Expr round_to(Dtype dtype, const Expr &value, Overflow overflow) {
     const FormatSpec &format = format_of(dtype);

@@ -16,18 +16,12 @@ Arithmetic before_conversion(Dtype dtype) {
     return bits <= bits_of_stored ? Arithmetic::stored : bits <= bits_of_rounded ? Arithmetic::rounded : Arithmetic::device;
 }
 
-/// True if a relative error of an operand becomes one of the result that is not larger. A sum may cancel.
-bool keeps_relative_errors(const std::string &op) {
-    static constexpr std::string_view operators[] = {"mul", "div", "neg", "abs", "max", "min", "select_n"};
-    return std::ranges::find(operators, op) != std::end(operators);
-}
-
 /// What a node permits for its operands.
 Arithmetic before(const Node &node, const Program &kernel, const std::vector<Arithmetic> &known) {
     if (node.op == "convert_element_type") return before_conversion(kernel.type(node.results[0]).dtype);
     const BaseOperator *op = find_base_operator(node.op);
     if (op != nullptr && op->shape == Shape::movement) return known[node.results[0]];
-    if (keeps_relative_errors(node.op)) return std::min(known[node.results[0]], Arithmetic::rounded);
+    if (op != nullptr && op->keeps_relative_errors) return std::min(known[node.results[0]], Arithmetic::rounded);
     return Arithmetic::device;
 }
 

@@ -333,16 +333,20 @@ private:
         const auto lhs = [&](int row, int item) {
             out[tile_axis_] = tile_ * amx_side + row;
             Index from = {out[convolution_.out_spec[0]], group * group_ + item};
-            for (size_t i = 0; i < spatial_rank(); i++) {
-                const WindowAxis &axis = convolution_.spatial[i];
-                from.push_back(out[convolution_.out_spec[i + 2]] * int(axis.stride) + places[i] * int(axis.window_dilation));
-            }
+            for (size_t i = 0; i < spatial_rank(); i++) from.push_back(image_position(i, out, places[i]));
             return lhs_at(from);
         };
         const auto rhs = [&](int item, int column, int more) { return word_of_panels(item, column, group + more, places); };
         const Halide::Type bf16 = Halide::BFloat(16);
         return {{bf16, lhs(0, 0), lhs(1, 0), lhs(amx_side / 2, 0), lhs(amx_side - 1, amx_step_groups * group_ - 1)},
                 {bf16, rhs(0, 0, 0), rhs(0, 0, 1), rhs(0, amx_side / 2, 0), rhs(group_ - 1, amx_side - 1, amx_step_groups - 1)}};
+    }
+
+    /// Returns where the packed images have what the element at `out` meets at a window position of spatial axis `i`.
+    Expr image_position(size_t i, const Index &out, const Expr &position) const {
+        const WindowAxis &axis = convolution_.spatial[i];
+        const Expr place = out[convolution_.out_spec[i + 2]] * int(axis.stride) + position * int(axis.window_dilation);
+        return skips_gaps(i) ? (place - values_.extent(axis.low)) / int(axis.base_dilation) : place;
     }
 
     /// Returns the positions of the window along spatial axis `i` over which the sum of the element at `out` runs.
@@ -376,8 +380,7 @@ private:
             // A position without a term is never read, but Halide must see that it is a position.
             places[i] = skips ? Halide::min(first_position(i, here) + position * int(axis.base_dilation), values_.extent(axis.window) - 1)
                               : position;
-            const Expr place = here * int(axis.stride) + places[i] * int(axis.window_dilation);
-            from.push_back(skips ? (place - values_.extent(axis.low)) / int(axis.base_dilation) : place);
+            from.push_back(image_position(i, out, places[i]));
         }
         return Halide::cast(sum_type_, lhs_at(from)) * Halide::cast(sum_type_, rhs_at(feature, item, at[0], places));
     }

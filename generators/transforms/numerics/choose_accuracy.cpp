@@ -35,11 +35,10 @@ bool has_reduced_form(const Program &program, const Node &node) {
            !node.attributes.contains(accuracy_attribute);
 }
 
-/// True if a relative error of an operand becomes one of the result that is not larger. A sum may cancel.
+/// True if a relative error of an operand becomes one of the result that is not larger, or does not matter. A sum may cancel.
 bool keeps_relative_errors(const Node &node) {
-    static constexpr std::string_view operators[] = {"mul", "div", "neg", "abs", "max", "min", "select_n", "is_finite"};
     const BaseOperator *op = find_base_operator(node.op);
-    return (op != nullptr && op->shape == Shape::movement) || std::ranges::find(operators, node.op) != std::end(operators);
+    return op != nullptr && (op->shape == Shape::movement || op->keeps_relative_errors || op->name == "is_finite");
 }
 
 /// The nodes from which a rounded value follows by operators that keep relative errors.
