@@ -16,6 +16,8 @@ namespace scalide {
 
 namespace {
 
+constexpr const char *statistics_suffix = ".statistics";
+
 TargetFacts facts_of(const std::string &name, const BuildOptions &options) {
     const Halide::Target target = parse_target(name);
     const Budgets budgets = choose_budgets(target);
@@ -72,11 +74,14 @@ ProgramForms<Form> compile_forms(const LibraryProgram &source, const Rulebook &r
                                          .unroll = options.unroll,
                                          .takes_notes = true,
                                          .splits_constants = true,
+                                         .statistics = source.statistics,
                                          .choose_panels = choose_panels(facts)};
         Compiled compiled = run_passes(source.program, rulebook, compilation, Stage::forms);
-        if (is_first) {
+        if (is_first && source.statistics.empty()) {
             dump_shapes(compiled.forms.main.program, options);
             report_notes(report, source.program, std::move(compiled.notes));
+        } else if (is_first) {
+            report.statistics.push_back(std::move(compiled.statistics));
         } else {
             compiled.forms.cpu = name;
         }
@@ -132,6 +137,33 @@ Plan plan_of(const BuiltForm &built, const LibraryProgram &source, const BuildOp
     return plan;
 }
 
+std::vector<PlanStatistic> plan_statistics(const std::vector<CollectedStatistic> &collected, const Plan &plan) {
+    std::map<std::string, int> arguments;
+    for (size_t i = 0; i < plan.arguments.size(); i++) arguments.emplace(plan.arguments[i].name, static_cast<int>(i));
+    std::vector<PlanStatistic> rows;
+    for (const CollectedStatistic &tensor : collected) {
+        PlanStatistic row{tensor, {}};
+        std::ranges::transform(tensor.results, row.arguments.begin(),
+                               [&](const std::string &name) { return name.empty() ? -1 : arguments.at(name); });
+        rows.push_back(std::move(row));
+    }
+    return rows;
+}
+
+/// Returns the programs and, after each program whose policy or build asks for statistics, its statistics program.
+std::vector<LibraryProgram> with_statistics(const std::vector<LibraryProgram> &programs, const BuildOptions &options) {
+    std::vector<LibraryProgram> all;
+    for (const LibraryProgram &program : programs) {
+        all.push_back(program);
+        std::vector<StatisticsRow> rows = policy_of(program, options).statistics;
+        rows.insert(rows.end(), options.statistics.begin(), options.statistics.end());
+        if (rows.empty()) continue;
+        all.push_back(program);
+        all.back().statistics = std::move(rows);
+    }
+    return all;
+}
+
 /// Plans all forms of a program. The hash of the program depends on all of them.
 void add_plans(ProgramForms<BuiltForm> &forms, const LibraryProgram &source, const BuildOptions &options) {
     std::string hash;
@@ -165,13 +197,20 @@ BuildReport build_library(const std::vector<LibraryProgram> &programs, const Rul
     const auto start = std::chrono::steady_clock::now();
     const ObjectCache cache(options.cache_folder.empty() ? ObjectCache::default_folder() : options.cache_folder);
     const std::string name = programs.size() == 1 && !options.is_collection ? options.name : "";
+    const std::vector<LibraryProgram> all = with_statistics(programs, options);
     BuildReport report;
-    for (const LibraryProgram &source : programs)
-        report.programs.push_back(with_targets(compile_forms(source, rulebook, options, report), targets, name));
+    for (const LibraryProgram &source : all) {
+        const std::string own = name.empty() ? source.program.name : name;
+        report.programs.push_back(with_targets(compile_forms(source, rulebook, options, report), targets,
+                                               source.statistics.empty() ? name : own + statistics_suffix));
+    }
     prepare_kernels(report.programs, options, cache);
-    for (size_t i = 0; i < programs.size(); i++) {
-        add_plans(report.programs[i], programs[i], options);
-        report.steps += report.programs[i][0].main.plan.steps.size();
+    auto statistics = report.statistics.begin();
+    for (size_t i = 0; i < all.size(); i++) {
+        add_plans(report.programs[i], all[i], options);
+        Plan &plan = report.programs[i][0].main.plan;
+        report.steps += plan.steps.size();
+        if (!all[i].statistics.empty()) plan.statistics = plan_statistics(*statistics++, plan);
     }
     check_identifiers(report.programs);
     KernelObjects objects = build_objects(report.programs, options, cache);

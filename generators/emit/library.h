@@ -32,7 +32,8 @@ struct BuildOptions {
     bool require_libraries = false;        ///< a library must compute each matmul of a GPU program; otherwise, an error at build or bind
     bool traceable = false;                ///< store each rounded operand and each scale, so that a trace can show it; slower on CPUs
     bool checks_types = false;             ///< check each node against its rule after each pass; for work on passes
-    Unroll unroll = Unroll::short_ones;    ///< CompileOptions::unroll
+    std::vector<StatisticsRow> statistics = {}; ///< further rows, after the rows of the policy
+    Unroll unroll = Unroll::short_ones;         ///< CompileOptions::unroll
     std::function<void(const std::string &pass, const Program &)> after_pass;
     /// Called for each kernel that is ready: how many are ready, and how many there are.
     std::function<void(size_t done, size_t total, const ReadyKernel &)> progress;
@@ -48,9 +49,10 @@ struct BuildReport {
     size_t kernels = 0, steps = 0, compiled = 0; ///< distinct kernels; kernel calls in programs; kernels that were not in the cache
     double seconds = 0;
     BuiltPrograms programs;
-    std::vector<std::string> left_to_kernels; ///< a sentence for each matmul with scales that no library accepts
-    std::vector<CopiedArgument> copied;       ///< of all programs
-    ProductFormats products;                  ///< of all programs
+    std::vector<std::string> left_to_kernels;                ///< a sentence for each matmul with scales that no library accepts
+    std::vector<CopiedArgument> copied;                      ///< of all programs
+    ProductFormats products;                                 ///< of all programs
+    std::vector<std::vector<CollectedStatistic>> statistics; ///< by statistics program
     /// For CUDA, by C name: registers and memory of each launch on each architecture
     std::map<std::string, std::vector<CardUse>> uses;
     /// Returns the main program of the first program, for the first target.
@@ -62,6 +64,8 @@ struct LibraryProgram {
     Program program;
     std::string doc;                   ///< comment of its function in the header; may be empty
     std::optional<Policy> policy = {}; ///< the policy of this program, instead of the policy of the build
+    /// Rows of statistics: it is the statistics program of the program before it. build_library() makes such programs.
+    std::vector<StatisticsRow> statistics = {};
 };
 
 /// Compiles programs into `lib<name>.a`, `<name>.h`, `<name>.plan.c` and `<name>.json` (and `lib<name>.so`) in the output folder. The name

@@ -128,7 +128,8 @@ void check_toolchain(const Halide::Target &target, bool shared_library) {
 
 void write_library(const BuiltPrograms &programs, const BuildOptions &options, const KernelObjects &objects, const ObjectCache &cache,
                    const std::function<void(std::vector<fs::path> files)> &made) {
-    const bool is_one = !options.is_collection && programs.size() == 1;
+    const auto is_own = [](const auto &program) { return program[0].main.plan.statistics.empty(); };
+    const bool is_one = !options.is_collection && std::ranges::count_if(programs, is_own) == 1;
     const std::string name = to_identifier(is_one ? programs[0][0].main.plan.name : options.name), source = plan_source(programs);
     const SignalsHeld signals; // an interrupted build leaves no part of a library
     const WorkFolder work(options.output_folder);

@@ -5,6 +5,7 @@
 #include "transforms/analysis/origins.h"
 #include "transforms/expand/least_extents.h"
 #include "transforms/library/matmul_call.h"
+#include "transforms/numerics/collect_statistics.h"
 
 namespace scalide {
 
@@ -112,6 +113,12 @@ struct PlanBlock {
     std::vector<int> results = {}; ///< buffers
 };
 
+/// A tensor of which a statistics program collects numbers (scalide_collected in runtime/include/scalide/plan.h).
+struct PlanStatistic {
+    CollectedStatistic collected;
+    std::array<int, statistic_parts> arguments; ///< by part; -1: not collected
+};
+
 /// A fused program as data: steps over buffers. The generated C source contains nothing else.
 struct Plan {
     std::string name, doc, target, numerics, hash;
@@ -121,7 +128,8 @@ struct Plan {
     std::vector<PlanArgument> arguments;   ///< inputs and inouts in the program's order, then outputs, then what the policy adds
     std::vector<PlanBuffer> buffers;
     std::vector<PlanStep> steps;
-    std::vector<PlanBlock> blocks; ///< in the order of first_step; a block stands before the blocks in it
+    std::vector<PlanBlock> blocks;         ///< in the order of first_step; a block stands before the blocks in it
+    std::vector<PlanStatistic> statistics; ///< not empty: the plan of a statistics program
     int scalar_count = 0;
     bool require_libraries = false; ///< bind fails if a library refuses a matmul
 };

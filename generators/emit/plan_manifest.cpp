@@ -208,7 +208,10 @@ Json machines_of(const ProgramForms<BuiltForm> &machines, const Uses &uses) {
 
 std::string plan_manifest(const std::string &library, const BuiltPrograms &programs, const Uses &uses) {
     Json manifest{{"format", 1}, {"name", library}, {"programs", Json::array()}};
-    for (const ProgramForms<BuiltForm> &machines : programs) manifest["programs"].push_back(machines_of(machines, uses));
+    for (const ProgramForms<BuiltForm> &machines : programs) {
+        Json &list = manifest["programs"];
+        (machines[0].main.plan.statistics.empty() ? list.emplace_back() : list.back()["statistics"]) = machines_of(machines, uses);
+    }
     return manifest.dump(1) + "\n";
 }
 

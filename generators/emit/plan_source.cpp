@@ -250,8 +250,9 @@ std::string requirement_rows(const Plan &plan, ExtentTables &extents) {
     return rows;
 }
 
-/// `prepare` is the C expression for the address of the prepare program.
-std::string program_text(const BuiltForm &built, const std::string &prefix, size_t variant_count, const std::string &prepare) {
+/// `prepare` and `statistics` are the C expressions for the addresses of the prepare program and of the table of statistics.
+std::string program_text(const BuiltForm &built, const std::string &prefix, size_t variant_count, const std::string &prepare,
+                         const std::string &statistics = "0") {
     const Plan &plan = built.plan;
     ExtentTables extents(prefix, plan.symbols);
     const std::string symbols = symbol_rows(plan, extents), arguments = argument_rows(plan), buffers = buffer_rows(plan, extents),
@@ -268,16 +269,16 @@ std::string program_text(const BuiltForm &built, const std::string &prefix, size
            table("scalide_requirement", prefix + "requirements", requirements) + steps + blocks +
            fmt::format(
                "\nstatic const scalide_program {0}plan = {{\n    SCALIDE_PLAN_VERSION, {1}, {7}, {2},\n    {3},\n    {4}, {5}, {6}, "
-               "{8}, {9}, {10}, {11}, {12}, {13}, {14:d}, {15}, {16}}};\n",
+               "{8}, {9}, {10}, {11}, {12}, {13}, {14:d}, {15}, {16}, {17}}};\n",
                prefix, to_c_string(plan.name), to_c_string(plan.target), to_c_string(plan.numerics), to_c_string(plan.hash), numbers,
                tables, static_cast<int>(plan.device), variant_count, pointer(variant_count, "variants"), plan.requirements.size(),
                pointer(plan.requirements.size(), "requirements"), prepare, signature_of(plan), plan.require_libraries, plan.blocks.size(),
-               pointer(plan.blocks.size(), "blocks"));
+               pointer(plan.blocks.size(), "blocks"), statistics);
 }
 
 /// Returns the text of the forms for a machine. The prepare program and the variants are written first, because the tables of the main
 /// program refer to them. `others`: the entries of the variants for other CPUs.
-std::string machine_text(const Machine &machine, const std::vector<std::string> &others) {
+std::string machine_text(const Machine &machine, const std::vector<std::string> &others, const std::string &statistics = "0") {
     std::string text, prepare = "0";
     std::vector<std::string> variants = variant_rows(machine);
     variants.insert(variants.end(), others.begin(), others.end());
@@ -288,19 +289,54 @@ std::string machine_text(const Machine &machine, const std::vector<std::string> 
     for (const BuiltForm &variant : machine.variants) text += program_text(variant, prefix_of(machine, variant), 0, prepare);
     const std::string prefix = prefix_of(machine);
     return text + table("scalide_variant", prefix + "variants", fmt::format("{}", fmt::join(variants, ""))) +
-           program_text(machine.main, prefix, variants.size(), prepare);
+           program_text(machine.main, prefix, variants.size(), prepare, statistics);
 }
 
-/// Returns the text of a program for all machines.
-std::string machines_text(const ProgramForms<BuiltForm> &machines) {
+std::string text_or_null(const std::string &text) { return text.empty() ? "0" : to_c_string(text); }
+
+/// Writes the table of the tensors of a statistics program.
+std::string statistics_text(const Machine &machine) {
+    const std::string prefix = prefix_of(machine);
+    const std::string own_prefix = prefix + "tensors_";
+    ExtentTables extents(own_prefix, machine.main.plan.symbols);
+    std::string rows;
+    for (const auto &[collected, arguments] : machine.main.plan.statistics) {
+        const StatisticsSite &site = collected.site;
+        rows += fmt::format("    {{{}, {}, {}, {}, {}, {}, {:d}, {}, {}, {}, {}, {}, {}, {{{}}}}},\n", to_c_string(site.tensor),
+                            to_c_string(site.use), to_c_string(site.source.op), to_c_string(site.source.scope),
+                            text_or_null(short_location(site.source.location)), text_or_null(short_location(collected.row)),
+                            site.source.role == Role::cotangent, static_cast<int>(site.format), collected.shape.size(),
+                            extents.shape(collected.shape), collected.every, collected.bins.first_exponent, collected.bins.octaves,
+                            fmt::join(arguments, ", "));
+    }
+    return extents.text() + table("scalide_collected", prefix + "tensors", rows) +
+           fmt::format("static const scalide_statistics_plan {0}table = {{&{0}plan, {1}, {0}tensors}};\n", prefix,
+                       machine.main.plan.statistics.size());
+}
+
+/// Returns the text of a program for all machines. `statistics`: the C expression for the address of its statistics.
+std::string machines_text(const ProgramForms<BuiltForm> &machines, const std::string &statistics = "0") {
     std::string text;
     std::vector<std::string> others;
     for (const Machine &machine : machines | std::views::drop(1)) {
         text += machine_text(machine, {});
         others.push_back(machine_row("&" + prefix_of(machine) + "plan", 0));
     }
-    return text + machine_text(machines[0], others) +
-           fmt::format("\nconst scalide_program *{0}program(void) {{ return &{0}plan; }}\n", prefix_of(machines[0]));
+    text += machine_text(machines[0], others, statistics);
+    if (!machines[0].main.plan.statistics.empty()) return text + statistics_text(machines[0]);
+    return text + fmt::format("\nconst scalide_program *{0}program(void) {{ return &{0}plan; }}\n", prefix_of(machines[0]));
+}
+
+/// A statistics program follows the program to which it belongs, which refers to it.
+std::string programs_text(const BuiltPrograms &programs) {
+    std::string text;
+    for (size_t i = 0; i < programs.size(); i++) {
+        const bool has_statistics = i + 1 < programs.size() && !programs[i + 1][0].main.plan.statistics.empty();
+        if (has_statistics) text += "\n" + machines_text(programs[i + 1]);
+        text += "\n" + machines_text(programs[i], has_statistics ? "&" + prefix_of(programs[i + 1][0]) + "table" : "0");
+        i += has_statistics;
+    }
+    return text;
 }
 
 /// Returns the prefixes of all forms of a program.
@@ -341,8 +377,7 @@ std::string plan_source(const BuiltPrograms &programs) {
     });
     std::string text = "/* Generated by scalide build. */\n#include \"scalide/plan.h\"\n\n";
     for (const std::string &symbol : symbols) text += fmt::format("int {}_argv(void **args);\n", symbol);
-    for (const ProgramForms<BuiltForm> &machines : programs) text += "\n" + machines_text(machines);
-    return text;
+    return text + programs_text(programs);
 }
 
 } // namespace scalide

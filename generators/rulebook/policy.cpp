@@ -29,6 +29,7 @@ const std::vector<Key> extending_keys = {{"policy", Key::required},
                                          {"libraries"},
                                          {"arithmetic"},
                                          {"state"},
+                                         {"statistics"},
                                          {"rules"}};
 const std::vector<Key> row_keys = {
     {"argument"},        {"operand"},          {"operands"}, {"result"}, {"scope"}, {"op"},     {"layer"},   {"dtype"},   {"size_below"},
@@ -300,6 +301,10 @@ public:
         if (const YamlValue *rows = fields.find("rules"))
             for (const YamlValue &row : rows->elements()) own.push_back(read_row(row));
         policy.rules.insert(policy.rules.begin(), own.begin(), own.end());
+        std::vector<StatisticsRow> collected;
+        if (const YamlValue *rows = fields.find("statistics"))
+            for (const YamlValue &row : rows->elements()) collected.push_back(read_statistics_row(row));
+        policy.statistics.insert(policy.statistics.begin(), collected.begin(), collected.end());
         if (const YamlValue *calibration = fields.find("calibration")) policy.calibration = calibration_of(*calibration, file, policy);
         chain_.pop_back();
         return policy;
@@ -333,6 +338,7 @@ private:
         Policy policy = read(read_text_file(path.string()), path.string());
         for (PolicyRule &rule : policy.rules) rule.inherited = true;
         for (PolicyState &state : policy.state) state.inherited = true;
+        for (StatisticsRow &row : policy.statistics) row.inherited = true;
         return policy;
     }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include "rulebook/calibration.h"
 #include "rulebook/instance.h"
+#include "rulebook/policy_statistics.h"
 
 namespace scalide {
 
@@ -107,6 +108,7 @@ struct Policy {
     std::optional<Calibration> calibration; ///< `calibration: scales.yaml`
     std::vector<PolicyState> state;
     std::vector<PolicyRule> rules;
+    std::vector<StatisticsRow> statistics;
 
     /// Returns the state with this name, or nullptr.
     const PolicyState *find_state(std::string_view name) const;

@@ -151,8 +151,8 @@ struct BuildCommand {
     std::string describe(const BuildReport &report) const {
         return fmt::format("{}: {} kernels in {} steps, {} compiled, {} from the cache, {:.2f} s\n", report.files.back().string(),
                            report.kernels, report.steps, report.compiled, report.kernels - report.compiled, report.seconds) +
-               (full_report ? table_of : exceptions_of)(report, target_facts(build)) + (full_report ? speeds_of(report) : "") +
-               slow_formats(report, build) + machine_line() + numerics_line(report) + "\n";
+               statistics_line(report) + (full_report ? table_of : exceptions_of)(report, target_facts(build)) +
+               (full_report ? speeds_of(report) : "") + slow_formats(report, build) + machine_line() + numerics_line(report) + "\n";
     }
 };
 
@@ -181,6 +181,7 @@ void add_build(CLI::App &app) {
                       "<name>_<kernel>_program, default name 'operators'.");
     add_target(*build, command->build);
     add_libraries(*build, command->build);
+    add_statistics(*build, command->build);
     add_limits(*build, command->build);
     add_verify(*build, command->build);
     build->add_option("--cache", command->cache, "Folder for compiled kernels. Default: $XDG_CACHE_HOME/scalide, else ~/.cache/scalide.");

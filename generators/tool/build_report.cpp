@@ -226,6 +226,12 @@ double narrow_share(const BuildReport &report) {
     return all == 0 ? 0 : 100 * narrow / all;
 }
 
+std::string ordinal(int64_t number) {
+    const int64_t last = number % 10;
+    const bool is_teen = number / 10 % 10 == 1;
+    return std::to_string(number) + (is_teen || last < 1 || last > 3 ? "th" : last == 1 ? "st" : last == 2 ? "nd" : "rd");
+}
+
 } // namespace
 
 std::string numerics_line(const BuildReport &report) {
@@ -265,6 +271,19 @@ std::string exceptions_of(const BuildReport &report, const TargetFacts &facts) {
         if (!product.reason.empty()) text += to_string(product);
     for (const std::string &left : report.left_to_kernels) text += left + "\n";
     return text;
+}
+
+std::string statistics_line(const BuildReport &report) {
+    size_t tensors = 0;
+    std::set<int64_t> steps;
+    for (const auto &collected : report.statistics) {
+        tensors += collected.size();
+        for (const CollectedStatistic &tensor : collected) steps.insert(tensor.every);
+    }
+    if (report.statistics.empty()) return "";
+    std::string runs;
+    for (const int64_t every : steps) runs += fmt::format("{}{}", runs.empty() ? "" : " or ", ordinal(every));
+    return fmt::format("statistics: {} tensors, in each {} run\n", tensors, runs);
 }
 
 std::string table_of(const BuildReport &report, const TargetFacts &facts) {

@@ -15,6 +15,10 @@ void check_libraries(const BuildReport &report, const TargetFacts &facts);
 /// state: 2 arrays in f32; 74 % of bytes in 8 or 16 bits".
 std::string numerics_line(const BuildReport &report);
 
+/// Returns a line about the statistics that the runs of a library collect: "statistics: 12 tensors, in each 10th run". Empty if there are
+/// none.
+std::string statistics_line(const BuildReport &report);
+
 /// Returns the output of `--report`: each kernel with its steps, then each matmul with the library that computes it. For CUDA, a kernel has
 /// its resources per compute capability: the most registers and shared memory of a launch, and the spilled bytes of all launches.
 std::string table_of(const BuildReport &report, const TargetFacts &facts);

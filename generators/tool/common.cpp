@@ -118,6 +118,19 @@ void add_limits(CLI::App &command, BuildOptions &build) {
     build.retry = [](const std::string &failure) { fmt::print(stderr, "{}. Compiling it again, without other jobs\n", failure); };
 }
 
+void add_statistics(CLI::App &command, BuildOptions &build) {
+    command
+        .add_option_function<int64_t>(
+            "--statistics", [&build](int64_t every) { build.statistics = {statistics_of_all(every)}; },
+            "Collect statistics of all stored and rounded tensors in runs 0, N, 2 * N, ... Default of N: 10. Rows 'statistics' of the "
+            "policy "
+            "come first. The library then has two forms of the program.")
+        ->expected(0, 1)
+        ->default_str("10")
+        ->check(CLI::PositiveNumber)
+        ->type_name("N");
+}
+
 void add_verify(CLI::App &command, BuildOptions &build) {
     command.add_flag("--verify", build.checks_types, "Type-check the program after each pass (for developers of passes).")
         ->envname("SCALIDE_VERIFY");

@@ -48,6 +48,8 @@ void add_limits(CLI::App &command, BuildOptions &build);
 void check_limits(const BuildOptions &build);
 
 /// Adds `--verify`, which is for developers of passes.
+/// Adds --statistics.
+void add_statistics(CLI::App &command, BuildOptions &build);
 void add_verify(CLI::App &command, BuildOptions &build);
 
 /// Each function adds one subcommand and has its own source file.

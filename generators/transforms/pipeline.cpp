@@ -48,8 +48,9 @@ struct Setting {
 /// What passes work on.
 struct State {
     Compiled compiled;
-    std::vector<PartialUpdate> updates; ///< of the user's program
-    Program base;                       ///< the main program at the end of Stage::constants; its forms are made from it again
+    std::vector<PartialUpdate> updates;          ///< of the user's program
+    std::map<std::string, SourceTensor> tensors; ///< of the user's program, for statistics
+    Program base;                                ///< the main program at the end of Stage::constants; its forms are made from it again
     Program &main() { return compiled.forms.main.program; }
 };
 
@@ -79,6 +80,7 @@ using enum Invariant;
 Program run_simplify(const Program &program, const Setting &setting, State &) { return simplify(program, setting.rulebook); }
 
 Program simplify_source(const Program &program, const Setting &setting, State &state) {
+    if (!setting.options.statistics.empty()) state.tensors = source_tensors(program);
     Program simple = simplify(program, setting.rulebook);
     if (setting.options.takes_notes) state.updates = partial_updates(simple);
     return simple;
@@ -103,6 +105,14 @@ Program assign_formats(const Program &program, const Setting &setting, State &st
 Program choose(const Program &program, const Setting &setting, State &) {
     return setting.options.facts.is_gpu || scalide::setting(program, "arithmetic", "device") == "exact" ? program
                                                                                                         : choose_accuracy(program);
+}
+
+/// Later passes see statistics as ordinary results. No pass before this one sees them, so they change no decision of the policy.
+Program collect(const Program &program, const Setting &setting, State &state) {
+    if (setting.options.statistics.empty()) return program;
+    Program made = program;
+    state.compiled.statistics = collect_statistics(made, setting.rulebook, setting.options.statistics, state.tensors);
+    return simplify(made, setting.rulebook);
 }
 
 Made split(State &state, const Setting &setting) {
@@ -230,6 +240,7 @@ std::vector<Pass> list_passes() {
          [](const Program &p, const Setting &s, State &) { return expand(p, s.rulebook, s.options.facts); }},
         {"simplify_3", Stage::base, base_program, run_simplify},
         {"choose_accuracy", Stage::base, base_program, choose},
+        {"collect_statistics", Stage::base, base_program, collect},
         {"split_constants", Stage::constants, base_program, {}, split},
     };
     // Kernels would violate the same invariants, and kernels are always checked. These checks take a seventh of the time of all passes.

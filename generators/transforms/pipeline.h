@@ -4,6 +4,7 @@
 #include "transforms/constants/pack_operands.h"
 #include "transforms/forms/forms.h"
 #include "transforms/fusion/copied_arguments.h"
+#include "transforms/numerics/collect_statistics.h"
 #include "transforms/numerics/numerics_report.h"
 #include <functional>
 
@@ -19,10 +20,11 @@ struct CompileOptions {
     /// Check every node against its rule after each pass (Invariant::typed). This takes about as long as the passes. All other invariants
     /// are always checked, except between the passes of fusion, because their kernels are checked at the end.
     bool checks_types = true;
-    Unroll unroll = Unroll::short_ones; ///< which loops and branches become nodes where loops can run
-    bool takes_notes = false;           ///< fill in Compiled::notes
-    bool splits_constants = false;      ///< nodes that depend only on constants run once at bind (split_constants)
-    ChoosePanels choose_panels = {};    ///< the panels of packed operands (pack_operands); empty: none
+    Unroll unroll = Unroll::short_ones;         ///< which loops and branches become nodes where loops can run
+    bool takes_notes = false;                   ///< fill in Compiled::notes
+    bool splits_constants = false;              ///< nodes that depend only on constants run once at bind (split_constants)
+    std::vector<StatisticsRow> statistics = {}; ///< rows of which tensors get statistics, which are further results; empty: none
+    ChoosePanels choose_panels = {};            ///< the panels of packed operands (pack_operands); empty: none
 };
 
 /// What passes decided about a program, for reports.
@@ -49,6 +51,7 @@ enum class Stage {
 /// What the passes make of a program for one machine.
 struct Compiled {
     MachineForms<Form> forms;
+    std::vector<CollectedStatistic> statistics; ///< of the main program
     Notes notes;
 };
 

@@ -10,6 +10,7 @@
 #include "scalide/msgpack.h"
 #include "scalide/safetensors.h"
 #include "scalide/scalide.h"
+#include "scalide/statistics.h"
 #pragma GCC visibility pop
 
 #endif

@@ -127,7 +127,7 @@ const Case cases[] = {
     {"scale_overlaps_own_data", SCALIDE_INVALID_ARGUMENT, [](Sample &s, Program &) { s.arrays[1].scale = &s.w[3]; },
      "sample.w: a run writes this memory, but it overlaps with w. Pass separate memory."},
     {"plan_version", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.program.plan_version = 99; },
-     "sample: plan version must be 17, got 99. Generate the library again with the tool of this runtime."},
+     "sample: plan version must be 18, got 99. Generate the library again with the tool of this runtime."},
     {"device", SCALIDE_WRONG_DEVICE, [](Sample &, Program &p) { p.program.device = SCALIDE_OPENCL; },
      "sample: the context must be for opencl (the program's target), got cpu. Create it with this device, or build the program for cpu."},
     {"bad_table", SCALIDE_INVALID_PROGRAM, [](Sample &, Program &p) { p.buffers[6].index = 1; },
@@ -301,5 +301,5 @@ TEST(runtime, the_signature_of_the_header_is_compared) {
     program.program.plan_version = 12;
     EXPECT_EQ(scalide_check_signature(context.handle, &program.program, 7), SCALIDE_INVALID_PROGRAM);
     EXPECT_STREQ(scalide_message(context.handle),
-                 "sample: plan version must be 17, got 12. Generate the library again with the tool of this runtime.");
+                 "sample: plan version must be 18, got 12. Generate the library again with the tool of this runtime.");
 }

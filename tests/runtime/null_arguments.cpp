@@ -1,5 +1,6 @@
 #include "fixture.h"
 #include "scalide/checkpoints.h"
+#include "scalide/statistics.h"
 #include <functional>
 #include <gtest/gtest.h>
 #include <string>
@@ -30,6 +31,7 @@ struct Wrong {
 
 const scalide_program *const program = sample_program();
 scalide_constants *no_constants = nullptr;
+scalide_statistics *no_statistics = nullptr;
 const int64_t six = 6;
 
 const Wrong wrong_calls[] = {
@@ -52,6 +54,16 @@ const Wrong wrong_calls[] = {
      [](Handles &h) { return scalide_prepare(h.context.handle, program, h.arrays, 4, nullptr); }},
     {"scalide_set_argument: array must not be NULL.", [](Handles &h) { return scalide_set_argument(h.binding, 0, nullptr); }},
     {"scalide_set_arguments: arrays must not be NULL.", [](Handles &h) { return scalide_set_arguments(h.binding, nullptr, 4); }},
+    {"scalide_statistics_create: arrays must not be NULL.",
+     [](Handles &h) { return scalide_statistics_create(h.binding, nullptr, 4, nullptr, &no_statistics); }},
+    {"scalide_statistics_create: statistics must not be NULL.",
+     [](Handles &h) { return scalide_statistics_create(h.binding, h.arrays, 4, nullptr, nullptr); }},
+    {"sample: the program was built without statistics. Build it with --statistics, or with a policy that has rows 'statistics'.",
+     [](Handles &h) { return scalide_statistics_create(h.binding, h.arrays, 4, nullptr, &no_statistics); }},
+    {"sample: the program was built without statistics. Build it with --statistics, or with a policy that has rows 'statistics'.",
+     [](Handles &h) { return scalide_statistics_prepare(h.context.handle, program, h.arrays, 4, &no_constants); }},
+    {"scalide_statistics_prepare: program must not be NULL.",
+     [](Handles &h) { return scalide_statistics_prepare(h.context.handle, nullptr, h.arrays, 4, &no_constants); }},
     {"scalide_run_checked: first must not be NULL.", [](Handles &h) { return scalide_run_checked(h.binding, nullptr); }},
     {"scalide_profile: steps must not be NULL.", [](Handles &h) { return scalide_profile(h.binding, 1, nullptr, 3); }},
     {"scalide_describe_step: info must not be NULL.", [](Handles &h) { return scalide_describe_step(h.binding, 0, nullptr); }},

@@ -34,6 +34,10 @@ PAGES = [
      "`metrics.h` has the C functions that write the metrics of a training run. They write numbers only, no arrays and no pictures.\n"
      "In C++, use `Metrics` of [`scalide.hpp`](cpp-runtime.md). In Python, use [`scalide.Metrics`](python/metrics.md).",
      [("Options and values", "scalide_metrics"), ("Write metrics", "scalide_metrics_open")]),
+    ("statistics.h", "reference/c-statistics.md", "Statistics in C: statistics.h",
+     "`statistics.h` has the C functions that collect statistics of the tensors of a compiled program. The program must be built with statistics.\n"
+     "In Python, use [`Library.statistics`](python/library.md#statistics).",
+     [("Options and values", "scalide_statistics"), ("Describe tensors", "scalide_statistics_count"), ("Collect and read", "scalide_statistics_create")]),
     ("groups.h", "reference/c-groups.md", "Groups of ranks in C: groups.h",
      "`groups.h` has the C functions with which one program runs on several processes or threads, which exchange arrays during a run.\n"
      "Programs that exchange no arrays do not need it. In C++, use [`groups.hpp`](cpp-runtime.md).",

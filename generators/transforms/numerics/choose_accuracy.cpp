@@ -155,6 +155,7 @@ private:
         const ValueId old = copy.results[0];
         for (ValueId &operand : copy.operands) operand = copies.contains(operand) ? copies.at(operand) : rewriter_(operand);
         copies[old] = add_node(rewriter_.result(), std::move(copy), {program_.type(old)}, program_.value_name(old))[0];
+        rewriter_.result().values[copies[old]].part = program_.values[old].part;
         old_names_[rewriter_.result().value_name(copies[old])] = program_.value_name(old);
     }
 

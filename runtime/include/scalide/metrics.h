@@ -12,6 +12,7 @@
 #define SCALIDE_METRICS_H
 
 #include "scalide/scalide.h"
+#include "scalide/statistics.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,7 +25,8 @@ typedef struct scalide_metrics scalide_metrics;
 typedef struct {
     size_t struct_size;
     int32_t tensorboard;  /* 1: also writes a file events.out.tfevents.* with scalars for TensorBoard */
-    uint64_t queue_bytes; /* memory for lines that are not yet in a file; 0: 1 MiB */
+    uint64_t queue_bytes; /* memory for lines that are not yet in a file; 0: 1 MiB, and 16 MiB for statistics and their scalars */
+    int32_t statistics;   /* 1: also writes statistics.jsonl, see scalide_metrics_write_statistics */
 } scalide_metrics_options;
 
 /* A number and its name. */
@@ -46,6 +48,14 @@ scalide_status scalide_metrics_open(const char *folder, const scalide_metrics_op
  * was forked after scalide_metrics_open. */
 scalide_status scalide_metrics_write(scalide_metrics *metrics, int64_t step, const scalide_metric *values, size_t count, char *message,
                                      size_t message_size);
+/* Queues the statistics of a program: `count` rows of scalide_read_statistics. The first call for a program writes a line that describes
+ * its tensors, with the key "scalide": "statistics". Each call writes a line with one list for each number, in the order of the tensors:
+ * {"step": 10, "time": .., "amax": [..], "scale": [..], "rms": [..], "zeros": [..], "saturated": [..], "subnormal": [..],
+ * "non_finite": [..], "first": [..], "histogram": [[..], ..]}. A number that the newest step did not collect is null. TensorBoard gets
+ * scalars, and histograms of log2 of the magnitudes. Errors: as scalide_metrics_write; SCALIDE_INVALID_ARGUMENT if the metrics were opened
+ * without the option `statistics`, or if `count` is wrong. */
+scalide_status scalide_metrics_write_statistics(scalide_metrics *metrics, int64_t step, const scalide_program *program,
+                                                const scalide_statistic *rows, size_t count, char *message, size_t message_size);
 /* Waits until all lines are on the disk. Errors: SCALIDE_FILE_ERROR as in scalide_metrics_write. */
 scalide_status scalide_metrics_flush(scalide_metrics *metrics, char *message, size_t message_size);
 /* Returns the number of lines that were dropped because a queue was full. The line in metrics.jsonl and the scalars for TensorBoard count

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /* The version of this file and of the calling convention of kernels. The runtime rejects programs with another version. */
-#define SCALIDE_PLAN_VERSION 17u
+#define SCALIDE_PLAN_VERSION 18u
 
 /* The maximum number of symbols in a term. */
 #define SCALIDE_TERM_SYMBOLS 4
@@ -230,6 +230,47 @@ typedef struct {
                                compute. A trace shows them then */
 } scalide_block;
 
+/* The numbers that a statistics program writes for a tensor, each into an output of its own. A magnitude is |x|. */
+typedef enum {
+    SCALIDE_PART_AMAX = 0,          /* f32: the largest finite magnitude of the tensor */
+    SCALIDE_PART_SCALE = 1,         /* f32: the scale of its data */
+    SCALIDE_PART_LARGE_SQUARES = 2, /* f32: sum of squares of the finite magnitudes from 2^20 on, times 2^-150 */
+    SCALIDE_PART_SMALL_SQUARES = 3, /* f32: sum of squares of the smaller magnitudes, times 2^40 */
+    SCALIDE_PART_ZEROS = 4,         /* i32: numbers that are not 0, and are rounded to 0 */
+    SCALIDE_PART_SATURATED = 5,     /* i32: numbers beyond the largest number of the format, even after rounding */
+    SCALIDE_PART_SUBNORMAL = 6,     /* i32: rounded numbers below the smallest normal number of the format, except 0 */
+    SCALIDE_PART_NON_FINITE = 7,    /* i32: infinities and NaNs */
+    SCALIDE_PART_FIRST = 8,         /* i32: the row-major index of the first infinity or NaN; 2^31 - 1: none */
+    SCALIDE_PART_HISTOGRAM = 9      /* i32[SCALIDE_STATISTIC_BINS]: see scalide_statistic in statistics.h */
+} scalide_statistic_part;
+#define SCALIDE_STATISTIC_PARTS 10
+#define SCALIDE_STATISTIC_BINS 32
+
+/* A tensor of which a statistics program collects numbers. */
+typedef struct {
+    const char *tensor;              /* name in the source program */
+    const char *use;                 /* "argument", "result", "dot_general.lhs", or "stored"; of a matmul its operator; may be "" */
+    const char *op;                  /* the operator that computes the tensor; "" for an argument */
+    const char *scope;               /* named scopes around the operator; may be "" */
+    const char *location;            /* line in the source program, such as "net.scl:4"; NULL: not known */
+    const char *policy;              /* the row that asks for the statistics, such as "mine.yaml:9"; NULL: an option of the build */
+    int32_t is_backward;             /* 1: the operator belongs to a gradient */
+    int32_t dtype;                   /* the dtype in which it is stored or rounded */
+    int32_t rank;                    /* of the tensor */
+    const scalide_extent *shape;     /* of the tensor */
+    int64_t every;                   /* runs 0, every, 2 * every, ... collect */
+    int32_t first_exponent, octaves; /* of the histogram */
+    int32_t argument[SCALIDE_STATISTIC_PARTS]; /* by scalide_statistic_part: argument of the statistics program; -1: not collected */
+} scalide_collected;
+
+/* The statistics of a program. `program` has the arguments of the program itself, then one output for each number. All other results have
+ * the same bits. */
+typedef struct {
+    const struct scalide_program *program;
+    int32_t count;
+    const scalide_collected *tensors;
+} scalide_statistics_plan;
+
 /* A program. */
 struct scalide_program {
     uint32_t plan_version; /* SCALIDE_PLAN_VERSION of the tool that built it */
@@ -256,7 +297,8 @@ struct scalide_program {
                            see scalide_check_signature */
     int32_t require_libraries; /* 1: scalide_bind fails if a library refuses a matmul of a step */
     int32_t block_count;
-    const scalide_block *blocks; /* in the order of first_step; a block stands before the blocks in it */
+    const scalide_block *blocks;               /* in the order of first_step; a block stands before the blocks in it */
+    const scalide_statistics_plan *statistics; /* NULL: the build collects none. A statistics program has none */
 };
 
 #ifdef __cplusplus

@@ -113,6 +113,8 @@ struct LoadedProgram::Binding {
     std::vector<scalide_array> outputs;
     DeviceCopies copies;
     std::unique_ptr<scalide_binding, void (*)(scalide_binding *)> handle; ///< destroyed before the arrays that it uses
+    /// NULL: the program has no statistics
+    std::unique_ptr<scalide_statistics, void (*)(scalide_statistics *)> statistics = {nullptr, scalide_statistics_destroy};
 };
 
 LoadedProgram::LoadedProgram(const std::string &path, const std::string &name, int threads)
@@ -126,6 +128,8 @@ LoadedProgram::LoadedProgram(const std::string &path, const std::string &name, i
         scalide_describe_argument(program_, i, &arguments_[i]);
         has_constants_ |= arguments_[i].role == SCALIDE_CONSTANT;
     }
+    statistics_.resize(scalide_statistics_count(program_));
+    for (scalide_statistic &row : statistics_) row.step = -1;
 }
 
 LoadedProgram::~LoadedProgram() = default;
@@ -173,7 +177,7 @@ void LoadedProgram::place_outputs(std::vector<scalide_array> &arrays, const std:
     }
 }
 
-LoadedProgram::Binding &LoadedProgram::bind(std::vector<scalide_array> &arrays, scalide_constants *constants, const Allocate &allocate) {
+LoadedProgram::Binding &LoadedProgram::bind(std::vector<scalide_array> &arrays, const Constants *constants, const Allocate &allocate) {
     std::vector<int64_t> shapes = shapes_of(arrays);
     const auto known = std::find_if(bindings_.begin(), bindings_.end(), [&](const Binding &binding) { return binding.shapes == shapes; });
     if (known != bindings_.end()) {
@@ -181,7 +185,8 @@ LoadedProgram::Binding &LoadedProgram::bind(std::vector<scalide_array> &arrays, 
         place_outputs(arrays, known->outputs, allocate);
         const std::vector<scalide_array> &seen = known->copies.seen(arrays);
         check(scalide_set_arguments(known->handle.get(), seen.data(), seen.size()));
-        if (constants) check(scalide_set_constants(known->handle.get(), constants));
+        if (constants) check(scalide_set_constants(known->handle.get(), constants->handle));
+        if (constants && known->statistics) check(scalide_statistics_set_constants(known->statistics.get(), constants->collecting));
         return *known;
     }
     std::vector<scalide_array> shaped = arrays;
@@ -190,12 +195,22 @@ LoadedProgram::Binding &LoadedProgram::bind(std::vector<scalide_array> &arrays, 
     DeviceCopies copies(context_->handle, arrays);
     const std::vector<scalide_array> &seen = copies.seen(arrays);
     scalide_binding *binding = nullptr;
-    check(constants ? scalide_bind_constants(context_->handle, program_, seen.data(), seen.size(), constants, &binding)
+    check(constants ? scalide_bind_constants(context_->handle, program_, seen.data(), seen.size(), constants->handle, &binding)
                     : scalide_bind(context_->handle, program_, seen.data(), seen.size(), &binding));
     bindings_.push_front({std::move(shapes), std::move(shaped), std::move(copies), {binding, scalide_binding_destroy}});
+    if (!statistics_.empty()) add_statistics(bindings_.front(), seen, constants);
     take_notices_of(binding);
     if (bindings_.size() > kept_bindings) bindings_.pop_back();
     return bindings_.front();
+}
+
+void LoadedProgram::add_statistics(Binding &binding, const std::vector<scalide_array> &seen, const Constants *constants) {
+    scalide_statistics *statistics = nullptr;
+    const scalide_status status =
+        scalide_statistics_create(binding.handle.get(), seen.data(), seen.size(), constants ? constants->collecting : nullptr, &statistics);
+    binding.statistics.reset(statistics);
+    if (status != SCALIDE_OK) bindings_.pop_front();
+    check(status);
 }
 
 void LoadedProgram::take_notices_of(const scalide_binding *binding) {
@@ -230,7 +245,9 @@ std::shared_ptr<Constants> LoadedProgram::prepare_locked(const std::vector<scali
     const std::vector<scalide_array> &seen = copies.seen(constants);
     scalide_constants *prepared = nullptr;
     check(scalide_prepare(context_->handle, program_, seen.data(), seen.size(), &prepared));
-    return std::make_shared<Constants>(context_, prepared, std::move(shapes));
+    const auto made = std::make_shared<Constants>(context_, prepared, std::move(shapes));
+    if (!statistics_.empty()) check(scalide_statistics_prepare(context_->handle, program_, seen.data(), seen.size(), &made->collecting));
+    return made;
 }
 
 void LoadedProgram::check_process() const {
@@ -251,9 +268,9 @@ void LoadedProgram::describe_state(std::vector<scalide_array> &arrays) const {
 
 NonFinite LoadedProgram::run_checked(std::vector<scalide_array> &arrays, const Constants *constants, const Allocate &allocate, Poll poll) {
     NonFinite found;
-    const auto runner = [&](scalide_binding *binding) {
+    const auto runner = [&](Binding &binding) {
         scalide_non_finite first = {};
-        const scalide_status status = scalide_run_checked(binding, &first);
+        const scalide_status status = scalide_run_checked(binding.handle.get(), &first);
         found = {first.buffer, first.kernel, first.step, first.loops ? first.loops : ""};
         return status;
     };
@@ -261,7 +278,28 @@ NonFinite LoadedProgram::run_checked(std::vector<scalide_array> &arrays, const C
     return found;
 }
 
-void LoadedProgram::run_by(const std::function<scalide_status(scalide_binding *)> &runner, std::vector<scalide_array> &arrays,
+void LoadedProgram::run(std::vector<scalide_array> &arrays, const Constants *constants, const Allocate &allocate, Poll poll) {
+    run_by([this](Binding &binding) { return run_collecting(binding); }, arrays, constants, allocate, poll);
+}
+
+scalide_status LoadedProgram::run_collecting(Binding &binding) {
+    if (!binding.statistics) return scalide_run(binding.handle.get());
+    const int64_t step = runs_++;
+    scalide_status status = scalide_run_collecting(binding.statistics.get(), step);
+    if (status != SCALIDE_OK || scalide_statistics_step(binding.statistics.get()) != step) return status;
+    std::vector<scalide_statistic> rows(statistics_.size());
+    status = scalide_read_statistics(binding.statistics.get(), rows.data(), rows.size());
+    for (size_t i = 0; i < rows.size() && status == SCALIDE_OK; ++i)
+        if (rows[i].step == step) statistics_[i] = rows[i];
+    return status;
+}
+
+std::vector<scalide_statistic> LoadedProgram::statistics() const {
+    const auto lock = context_->lock();
+    return statistics_;
+}
+
+void LoadedProgram::run_by(const std::function<scalide_status(Binding &)> &runner, std::vector<scalide_array> &arrays,
                            const Constants *constants, const Allocate &allocate, Poll poll) {
     check_process();
     std::shared_ptr<Constants> own; // destroyed after the lock, because its destructor locks, too
@@ -274,12 +312,12 @@ void LoadedProgram::run_by(const std::function<scalide_status(scalide_binding *)
     for (size_t i = 0; i < arrays.size(); ++i) {
         if (arguments_[i].role == SCALIDE_CONSTANT) arrays[i] = constants->shapes[i];
     }
-    Binding &binding = bind(arrays, constants ? constants->handle : nullptr, allocate);
+    Binding &binding = bind(arrays, constants, allocate);
     for (size_t i = 0; i < arrays.size(); ++i) {
         if (arguments_[i].role != SCALIDE_OUTPUT) binding.copies.copy_in(i, arrays[i]);
     }
     scalide_set_poll(context_->handle, poll, nullptr); // every run of the shared context sets its own
-    const scalide_status status = runner(binding.handle.get());
+    const scalide_status status = runner(binding);
     if (status != SCALIDE_OK) bindings_.pop_front(); // its status is sticky
     check(status);
     for (size_t i = 0; i < arrays.size(); ++i) {

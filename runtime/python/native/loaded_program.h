@@ -1,6 +1,7 @@
 #pragma once
 #include "scalide/groups.h"
 #include "scalide/plan.h"
+#include "scalide/statistics.h"
 #include <functional>
 #include <list>
 #include <memory>
@@ -66,10 +67,12 @@ struct Constants : std::enable_shared_from_this<Constants> {
     ~Constants() {
         const auto lock = context->lock();
         scalide_constants_destroy(handle);
+        scalide_constants_destroy(collecting);
     }
 
     const std::shared_ptr<SharedContext> context; ///< owns the device memory of the handle
     scalide_constants *const handle;
+    scalide_constants *collecting = nullptr; ///< of the form with statistics; NULL: there is none
     const std::vector<scalide_array> shapes; ///< by argument: the shape of a constant, without memory
 };
 
@@ -102,9 +105,10 @@ public:
     /// Runs the program. `arrays` has one array for each argument. An output without data gets its shape, and its memory from `allocate`.
     /// If `constants` is NULL, the call prepares the constants in `arrays` for itself. Otherwise it needs only their shapes.
     /// `poll` may stop loops (scalide_set_poll).
-    void run(std::vector<scalide_array> &arrays, const Constants *constants, const Allocate &allocate, Poll poll = nullptr) {
-        run_by(scalide_run, arrays, constants, allocate, poll);
-    }
+    /// A program with statistics collects them in the runs that its policy names.
+    void run(std::vector<scalide_array> &arrays, const Constants *constants, const Allocate &allocate, Poll poll = nullptr);
+    /// Returns the newest statistics of each tensor (scalide_describe_statistic). `step` counts the calls of run().
+    std::vector<scalide_statistic> statistics() const;
     /// Runs the program and returns the first result that is not finite.
     NonFinite run_checked(std::vector<scalide_array> &arrays, const Constants *constants, const Allocate &allocate, Poll poll);
     /// Computes everything that depends only on the constants in `arrays`, which has one array for each argument.
@@ -121,8 +125,10 @@ public:
 private:
     struct Binding;
 
-    void run_by(const std::function<scalide_status(scalide_binding *)> &runner, std::vector<scalide_array> &arrays,
-                const Constants *constants, const Allocate &allocate, Poll poll);
+    /// Runs the program and collects statistics if they are due.
+    scalide_status run_collecting(Binding &binding);
+    void run_by(const std::function<scalide_status(Binding &)> &runner, std::vector<scalide_array> &arrays, const Constants *constants,
+                const Allocate &allocate, Poll poll);
     /// Throws if a fork has stopped the threads of the context.
     void check_process() const;
     void check(scalide_status status) const;
@@ -131,7 +137,8 @@ private:
     std::vector<int64_t> shapes_of(const std::vector<scalide_array> &arrays) const;
     void place_outputs(std::vector<scalide_array> &arrays, const std::vector<scalide_array> &shaped, const Allocate &allocate) const;
     void take_notices_of(const scalide_binding *binding);
-    Binding &bind(std::vector<scalide_array> &arrays, scalide_constants *constants, const Allocate &allocate);
+    Binding &bind(std::vector<scalide_array> &arrays, const Constants *constants, const Allocate &allocate);
+    void add_statistics(Binding &binding, const std::vector<scalide_array> &seen, const Constants *constants);
     /// As `prepare`, for a caller that holds the mutex of the context.
     std::shared_ptr<Constants> prepare_locked(const std::vector<scalide_array> &arrays) const;
 
@@ -141,7 +148,9 @@ private:
     std::vector<scalide_argument_info> arguments_;
     std::vector<std::string> notices_;
     bool has_constants_ = false;
-    std::list<Binding> bindings_; ///< the most recent first
+    int64_t runs_ = 0;
+    std::vector<scalide_statistic> statistics_; ///< by tensor
+    std::list<Binding> bindings_;               ///< the most recent first
 };
 
 } // namespace scalide::python

@@ -222,6 +222,30 @@ nb::list describe_state(const LoadedProgram &program) {
     return rows;
 }
 
+/// Returns the tensors with statistics: tensor, use, operator, scope, location, policy, is_backward, dtype, every, first_exponent, octaves.
+nb::list describe_statistics(const LoadedProgram &program) {
+    nb::list rows;
+    for (size_t i = 0; i < scalide_statistics_count(&program.program()); ++i) {
+        scalide_statistic_info info;
+        scalide_describe_statistic(&program.program(), i, &info);
+        rows.append(nb::make_tuple(info.tensor, info.use, info.op, info.scope, info.location ? info.location : "",
+                                   info.policy ? info.policy : "", info.is_backward != 0, scalide_dtype_name(info.dtype), info.every,
+                                   info.first_exponent, info.octaves));
+    }
+    return rows;
+}
+
+/// Returns the newest statistics: step, elements, amax, scale, rms, zeros, saturated, subnormal, non_finite, first, histogram.
+nb::list read_statistics(const LoadedProgram &program) {
+    nb::list rows;
+    for (const scalide_statistic &row : program.statistics()) {
+        const std::vector<int32_t> histogram(std::begin(row.histogram), std::end(row.histogram));
+        rows.append(nb::make_tuple(row.step, row.elements, row.amax, row.scale, row.rms, row.zeros, row.saturated, row.subnormal,
+                                   row.non_finite, row.first, histogram));
+    }
+    return rows;
+}
+
 /// Returns the suffixes of data and scale in files, and those that replace them.
 nb::tuple part_suffixes() {
     const char *rows[2][2] = SCALIDE_PART_SUFFIXES;
@@ -231,8 +255,8 @@ nb::tuple part_suffixes() {
 /// Files for metrics, until they are closed.
 class Metrics {
 public:
-    Metrics(const std::string &folder, bool tensorboard, uint64_t queue_bytes) {
-        const scalide_metrics_options options = {sizeof(options), tensorboard, queue_bytes};
+    Metrics(const std::string &folder, bool tensorboard, uint64_t queue_bytes, bool statistics) {
+        const scalide_metrics_options options = {sizeof(options), tensorboard, queue_bytes, statistics};
         check([&](char *message, size_t size) { return scalide_metrics_open(folder.c_str(), &options, &handle_, message, size); });
     }
     Metrics(const Metrics &) = delete;
@@ -247,6 +271,12 @@ public:
         }
         check([&](char *message, size_t size) {
             return scalide_metrics_write(opened(), step, metrics.data(), metrics.size(), message, size);
+        });
+    }
+    void write_statistics(int64_t step, const LoadedProgram &program) {
+        const std::vector<scalide_statistic> rows = program.statistics();
+        check([&](char *message, size_t size) {
+            return scalide_metrics_write_statistics(opened(), step, &program.program(), rows.data(), rows.size(), message, size);
         });
     }
     void flush() {
@@ -280,10 +310,29 @@ private:
     scalide_metrics *handle_ = nullptr;
 };
 
+void define_program(nb::module_ &module) {
+    nb::class_<LoadedProgram>(module, "Program")
+        .def(nb::init<const std::string &, const std::string &, int>(), "path"_a, "name"_a, "threads"_a)
+        .def_prop_ro("name", [](const LoadedProgram &p) { return p.program().name; })
+        .def_prop_ro("target", [](const LoadedProgram &p) { return p.program().target; })
+        .def_prop_ro("numerics", [](const LoadedProgram &p) { return p.program().numerics; })
+        .def_prop_ro("hash", [](const LoadedProgram &p) { return p.program().hash; })
+        .def_prop_ro("arguments", describe_arguments)
+        .def_prop_ro("state", describe_state)
+        .def_prop_ro("described_statistics", describe_statistics)
+        .def_prop_ro("statistics", read_statistics)
+        .def("prepare", prepare, "leaves"_a)
+        .def("result_shapes", result_shapes, "shapes"_a, "constants"_a.none() = nb::none())
+        .def("call", call, "leaves"_a, "constants"_a.none() = nb::none(), "donated"_a = false)
+        .def("first_non_finite", first_non_finite, "leaves"_a, "constants"_a.none() = nb::none())
+        .def("run_in_place", run_in_place, "leaves"_a, "constants"_a.none() = nb::none());
+}
+
 void define_metrics(nb::module_ &module) {
     nb::class_<Metrics>(module, "Metrics")
-        .def(nb::init<const std::string &, bool, uint64_t>(), "folder"_a, "tensorboard"_a, "queue_bytes"_a)
+        .def(nb::init<const std::string &, bool, uint64_t, bool>(), "folder"_a, "tensorboard"_a, "queue_bytes"_a, "statistics"_a)
         .def("write", &Metrics::write, "step"_a, "values"_a)
+        .def("write_statistics", &Metrics::write_statistics, "step"_a, "program"_a)
         .def("flush", &Metrics::flush)
         .def("close", &Metrics::close)
         .def_prop_ro("dropped", &Metrics::dropped);
@@ -325,19 +374,7 @@ NB_MODULE(_runtime, module) {
     nb::class_<Constants>(module, "Constants").def_prop_ro("bytes", [](const Constants &constants) {
         return scalide_constants_bytes(constants.handle);
     });
-    nb::class_<LoadedProgram>(module, "Program")
-        .def(nb::init<const std::string &, const std::string &, int>(), "path"_a, "name"_a, "threads"_a)
-        .def_prop_ro("name", [](const LoadedProgram &p) { return p.program().name; })
-        .def_prop_ro("target", [](const LoadedProgram &p) { return p.program().target; })
-        .def_prop_ro("numerics", [](const LoadedProgram &p) { return p.program().numerics; })
-        .def_prop_ro("hash", [](const LoadedProgram &p) { return p.program().hash; })
-        .def_prop_ro("arguments", describe_arguments)
-        .def_prop_ro("state", describe_state)
-        .def("prepare", prepare, "leaves"_a)
-        .def("result_shapes", result_shapes, "shapes"_a, "constants"_a.none() = nb::none())
-        .def("call", call, "leaves"_a, "constants"_a.none() = nb::none(), "donated"_a = false)
-        .def("first_non_finite", first_non_finite, "leaves"_a, "constants"_a.none() = nb::none())
-        .def("run_in_place", run_in_place, "leaves"_a, "constants"_a.none() = nb::none());
+    define_program(module);
     define_metrics(module);
     module.def(
         "register_for_xla",

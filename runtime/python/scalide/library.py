@@ -239,6 +239,20 @@ class Library:
         found = self._running().first_non_finite([to_read(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)], self._constants)
         return found and reports.non_finite(self, found, leaves)
 
+    def statistics(self) -> Table:
+        """Returns the newest statistics of each tensor, as a tuple of `Statistic`s that prints as a table. It is empty before the first call.
+
+        The kernels of the calls collect them, in the calls that the policy or `scalide.build(..., statistics=10)` names.
+
+        Raises:
+            ValueError: The library was built without statistics, or it is closed.
+        """
+        native = self._running()
+        if not native.described_statistics:
+            raise ValueError(f"{self.name}: the library was built without statistics. Build it with scalide.build(..., statistics=True), "
+                             "or with a policy that has rows 'statistics'.")  # fmt: skip
+        return reports.statistics(self, native)
+
     def explain(self, tensor: str | None = None) -> Table:
         """Returns the format and the scale that the policy chose for each tensor, as a tuple of `Decision`s that prints as a table.
 

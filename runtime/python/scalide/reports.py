@@ -69,6 +69,29 @@ class Misfit(NamedTuple):
     problem: str        # "is 0, but the data is not", "is 149 times too large"
 
 
+class Statistic(NamedTuple):
+    """The statistics of a tensor in one call, from the kernels that compute it. Numbers that were not collected are None."""
+    tensor: str
+    use: str        # "argument", "result", "dot_general.lhs", or the operator that reads the rounded form
+    format: str     # the dtype in which it is stored or rounded
+    step: int       # the number of the call, from 0
+    elements: int
+    amax: float | None        # the largest finite magnitude
+    scale: float | None       # of the stored data; None: there is none, or an array of scales
+    rms: float | None         # the root of the mean square of the finite elements
+    zeros: int | None         # numbers that are not 0 and are rounded to 0
+    saturated: int | None     # numbers beyond the largest number of the format; infinities that become finite
+    subnormal: int | None     # rounded numbers below the smallest normal number of the format
+    non_finite: int | None    # infinities and NaNs
+    first: int | None         # the row-major index of the first infinity or NaN
+    histogram: tuple[tuple[int, int], ...] | None  # (exponent, count) of floor(log2(|x / scale|)), only counts above 0
+    operator: str  # the operator that computes the tensor; "" for an argument
+    scope: str
+    direction: str  # "forward" or "backward"
+    source: str
+    policy: str     # the row that asks for the statistics; "": an option of the build
+
+
 class NonFinite(NamedTuple):
     """A result of a step that contains an infinity or a NaN."""
     tensor: str   # the name of the result in the plan: "loss", "h.data", "h.scale", "norm_max"
@@ -93,7 +116,7 @@ class Table(tuple):
     def __repr__(self):
         if not self:
             return "nothing"
-        columns = [place for place, name in enumerate(self[0]._fields) if name != "safe" and (name != "scope" or any(row.scope != "-" for row in self))]
+        columns = [place for place, name in enumerate(self[0]._fields) if name not in ("safe", "histogram", "operator") and (name != "scope" or any(row.scope != "-" for row in self))]
         texts = [[self[0]._fields[place].replace("_", " ") for place in columns], *([_text(row[place]) for place in columns] for row in self)]
         widths = [max(map(len, column)) for column in zip(*texts)]
         lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip() for row in texts]
@@ -163,6 +186,26 @@ def check(library, leaves) -> Check:
     for kind, rows in ((Rounding, found["roundings"]), (State, found["states"]), (Misfit, found["misfits"])):
         tables.append(Table(kind(*[source_of(library, row["source"]) if field == "source" else row[field] for field in kind._fields]) for row in rows))
     return Check(*tables)
+
+
+def statistics(library, native) -> Table:
+    """Returns the newest statistics of the tensors of a library."""
+    rows = []
+    for (tensor, use, op, scope, location, policy, is_backward, dtype, _, first, octaves), numbers in zip(native.described_statistics, native.statistics):
+        step, elements, amax, scale, rms, *counts, histogram = numbers
+        if step < 0:
+            continue
+        floats = [None if number != number else number for number in (amax, scale, rms)]
+        bins = None if histogram[0] < 0 else tuple((first + (i - 1) * octaves, count) for i, count in enumerate(histogram) if count)
+        rows.append(Statistic(tensor, use, dtype, step, elements, *floats, *(None if count < 0 else count for count in counts), bins, op, scope or "-",
+                              "backward" if is_backward else "forward", _line_of(library, location), policy))  # fmt: skip
+    return Table(rows)
+
+
+def _line_of(library, location: str) -> str:
+    """Returns the Python source line of "net.scl:4"."""
+    line = location.rpartition(":")[2]
+    return source_of(library, {"file": location.rpartition(":")[0], "line": int(line)}) if line.isdigit() else "-"
 
 
 def non_finite(library, found, leaves) -> NonFinite:

@@ -1,5 +1,6 @@
 #pragma once
 #include "scalide/metrics.h"
+#include "scalide/statistics.h"
 #include <cstddef>
 #include <cstdint>
 
@@ -17,6 +18,31 @@ struct Bytes {
         ++size;
     }
 };
+
+/// A name of a value in a record: the concatenation of its parts.
+struct Tag {
+    const char *parts[5];
+};
+
+/// The values of a record, which are written after their size is known.
+class Summary {
+public:
+    explicit Summary(Bytes &bytes) : bytes_(bytes) {}
+    void scalar(const Tag &tag, double value);
+    /// Counts of exponents: bin i has those from first_exponent + (i - 1) * octaves on, for SCALIDE_HISTOGRAM_BINS bins.
+    void histogram(const Tag &tag, const int32_t *counts, int32_t first_exponent, int32_t octaves);
+
+private:
+    Bytes &bytes_;
+};
+
+/// Puts a record whose values `fill(Summary &)` puts. It calls `fill` several times.
+void put_summary_record(Bytes &bytes, double time, int64_t step, void (*fill)(const void *user, Summary &summary), const void *user);
+template<typename Fill>
+void put_summary(Bytes &bytes, double time, int64_t step, const Fill &fill) {
+    const auto call = [](const void *user, Summary &summary) { (*static_cast<const Fill *>(user))(summary); };
+    put_summary_record(bytes, time, step, call, &fill);
+}
 
 /// The first record of a file.
 void put_file_version(Bytes &bytes, double time);

@@ -9,29 +9,6 @@ namespace scalide {
 
 namespace {
 
-/// Prints the shortest of 15, 16 and 17 digits that reads back as the same number, as a JSON number with a point or an exponent. The
-/// decimal sign of the host's locale becomes a point.
-void print_number(Text &text, double value) {
-    if (!std::isfinite(value)) {
-        text << (std::isnan(value) ? "\"nan\"" : value > 0 ? "\"inf\"" : "\"-inf\"");
-        return;
-    }
-    char digits[64];
-    for (int precision = 15; precision <= 17; ++precision) {
-        std::snprintf(digits, sizeof(digits), "%.*g", precision, value);
-        if (std::strtod(digits, nullptr) == value) break;
-    }
-    bool was_sign = false, is_whole = true; // a decimal sign may have several bytes
-    for (const char *digit = digits; *digit; ++digit) {
-        const bool is_sign = !std::strchr("0123456789+-e", *digit);
-        if (!is_sign) text << *digit;
-        if (is_sign && !was_sign) text << '.';
-        was_sign = is_sign;
-        is_whole &= !is_sign && *digit != 'e';
-    }
-    if (is_whole) text << ".0";
-}
-
 /// Finds whether a line is a whole JSON object: its last character is a brace that is in no string.
 struct LineScan {
     bool in_string = false, escaped = false, ends = false;
@@ -73,6 +50,29 @@ bool scan_line(const File &file, uint64_t begin, uint64_t end, LineScan *scan) {
 }
 
 } // namespace
+
+/// Prints the shortest of 15, 16 and 17 digits that reads back as the same number, as a JSON number with a point or an exponent. The
+/// decimal sign of the host's locale becomes a point.
+void print_number(Text &text, double value) {
+    if (!std::isfinite(value)) {
+        text << (std::isnan(value) ? "\"nan\"" : value > 0 ? "\"inf\"" : "\"-inf\"");
+        return;
+    }
+    char digits[64];
+    for (int precision = 15; precision <= 17; ++precision) {
+        std::snprintf(digits, sizeof(digits), "%.*g", precision, value);
+        if (std::strtod(digits, nullptr) == value) break;
+    }
+    bool was_sign = false, is_whole = true; // a decimal sign may have several bytes
+    for (const char *digit = digits; *digit; ++digit) {
+        const bool is_sign = !std::strchr("0123456789+-e", *digit);
+        if (!is_sign) text << *digit;
+        if (is_sign && !was_sign) text << '.';
+        was_sign = is_sign;
+        is_whole &= !is_sign && *digit != 'e';
+    }
+    if (is_whole) text << ".0";
+}
 
 void print_line(Text &text, double time, int64_t step, const scalide_metric *values, size_t count) {
     text << "{\"step\": " << step << ", \"time\": ";

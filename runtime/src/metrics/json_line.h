@@ -5,6 +5,8 @@
 
 namespace scalide {
 
+/// Prints a JSON number that reads back as the same double; NaN and infinities as strings.
+void print_number(Text &text, double value);
 /// Prints `{"step": 12, "time": 1767225600.25, "loss": 0.5}` and a newline.
 void print_line(Text &text, double time, int64_t step, const scalide_metric *values, size_t count);
 /// Returns the size of the whole lines at the beginning of `bytes` bytes, and their number.

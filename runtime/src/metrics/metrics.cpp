@@ -7,6 +7,8 @@
 #include "metrics/event_record.h"
 #include "metrics/json_line.h"
 #include "metrics/record_file.h"
+#include "metrics/statistics_line.h"
+#include "scalide/plan.h"
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -24,7 +26,8 @@ namespace {
 
 constexpr uint64_t default_queue_bytes = 1 << 20, least_queue_bytes = 256, most_queue_bytes = uint64_t(1) << 40;
 constexpr size_t name_bytes = 128; // of a file in the folder
-constexpr int lines = 0, events = 1;
+constexpr int lines = 0, events = 1, statistics = 2, file_kinds = 3;
+constexpr uint64_t large_queue_bytes = 16 << 20; // statistics of 2,000 tensors with histograms need 1 MB a step
 
 std::atomic<uint64_t> event_files{0};
 
@@ -50,8 +53,9 @@ private:
 struct scalide_metrics {
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     pthread_cond_t work = PTHREAD_COND_INITIALIZER, done = PTHREAD_COND_INITIALIZER;
-    RecordFile files[2];
-    int file_count = 0;
+    RecordFile files[file_kinds];
+    bool is_open[file_kinds] = {};
+    const scalide_program *described = nullptr; // of the last header in the file of statistics
     bool has_work = false, stopping = false;
     uint64_t asked = 0, answered = 0;   // flushes
     int error = 0, failed_file = 0;     // of the disk, since the last report
@@ -89,11 +93,11 @@ void *thread_main(void *argument) {
             asked = metrics.asked;
             last = metrics.stopping;
         }
-        int errors[2] = {};
-        for (int i = 0; i < metrics.file_count; ++i)
-            if (!save(metrics, metrics.files[i], last || asked != metrics.answered)) errors[i] = errno;
+        int errors[file_kinds] = {};
+        for (int i = 0; i < file_kinds; ++i)
+            if (metrics.is_open[i] && !save(metrics, metrics.files[i], last || asked != metrics.answered)) errors[i] = errno;
         const Locked locked(metrics.mutex);
-        for (int i = 0; i < metrics.file_count; ++i) {
+        for (int i = 0; i < file_kinds; ++i) {
             if (errors[i] == 0) continue;
             metrics.error = errors[i];
             metrics.failed_file = i;
@@ -112,14 +116,14 @@ bool start_thread(scalide_metrics &metrics) {
 /// The memory of one object: itself, the paths of its files, and their queues.
 struct Parts {
     scalide_metrics *metrics;
-    char *paths[2], *queues[2];
+    char *paths[file_kinds], *queues[file_kinds];
     uint64_t bytes;
 
-    Parts(void *memory, size_t path_bytes, int files, uint64_t queue_bytes) {
+    Parts(void *memory, size_t path_bytes, const uint64_t *queue_bytes) {
         Carver carver(memory);
         metrics = reinterpret_cast<scalide_metrics *>(carver.take<char>(sizeof(scalide_metrics))); // `destroy` calls its destructor
         for (char *&path : paths) path = carver.take<char>(path_bytes);
-        for (int i = 0; i < 2; ++i) queues[i] = i < files ? carver.take<char>(2 * queue_bytes) : nullptr;
+        for (int i = 0; i < file_kinds; ++i) queues[i] = carver.take<char>(2 * queue_bytes[i]);
         bytes = carver.bytes();
     }
 };
@@ -129,8 +133,7 @@ struct Opening {
     const char *folder;
     char *message;
     size_t message_size;
-    int file_count;
-    uint64_t queue_bytes;
+    uint64_t queue_bytes[file_kinds]; ///< by kind of file; 0: no such file
     scalide_status failure;
 
     scalide_status refuse(scalide_status status, const char *text) const {
@@ -158,8 +161,9 @@ bool make_folders(Opening &opening, char *path) {
     return true;
 }
 
-bool open_lines(Opening &opening, const Parts &parts) {
-    const char *path = parts.paths[lines];
+/// Opens a file of JSON lines, and continues it.
+bool open_lines(Opening &opening, const Parts &parts, int kind) {
+    const char *path = parts.paths[kind];
     File file(path, O_RDWR | O_CREAT | O_APPEND);
     if (!file.is_open()) return opening.system_error(path, "open this file", "Choose another folder.");
     if (!file.lock()) {
@@ -169,8 +173,8 @@ bool open_lines(Opening &opening, const Parts &parts) {
         return false;
     }
     if (!heal_last_line(file)) return opening.system_error(path, "repair the last line", "Move the file away, or choose another folder.");
-    parts.metrics->files[lines] = {std::move(file), path, whole_lines, parts.queues[lines], opening.queue_bytes};
-    return true;
+    parts.metrics->files[kind] = {std::move(file), path, whole_lines, parts.queues[kind], opening.queue_bytes[kind]};
+    return parts.metrics->is_open[kind] = true;
 }
 
 bool open_events(Opening &opening, const Parts &parts) {
@@ -180,16 +184,19 @@ bool open_events(Opening &opening, const Parts &parts) {
     put_file_version(bytes, wall_time());
     File file(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND);
     if (!file.is_open() || !file.write(record, bytes.size)) return opening.system_error(path, "write this file", "Check the free space.");
-    parts.metrics->files[events] = {std::move(file), path, whole_records, parts.queues[events], opening.queue_bytes};
-    return true;
+    parts.metrics->files[events] = {std::move(file), path, whole_records, parts.queues[events], opening.queue_bytes[events]};
+    return parts.metrics->is_open[events] = true;
 }
 
 bool open_files(Opening &opening, const Parts &parts, size_t path_bytes) {
     if (!make_folders(opening, parts.paths[lines])) return false;
     Text(parts.paths[lines], path_bytes) << opening.folder << "/metrics.jsonl";
+    Text(parts.paths[statistics], path_bytes) << opening.folder << "/statistics.jsonl";
     Text(parts.paths[events], path_bytes) << opening.folder << "/events.out.tfevents." << static_cast<int64_t>(wall_time()) << ".scalide."
                                           << int64_t(getpid()) << '.' << event_files.fetch_add(1);
-    if (!open_lines(opening, parts) || (opening.file_count > 1 && !open_events(opening, parts))) return false;
+    if (!open_lines(opening, parts, lines)) return false;
+    if (opening.queue_bytes[statistics] > 0 && !open_lines(opening, parts, statistics)) return false;
+    if (opening.queue_bytes[events] > 0 && !open_events(opening, parts)) return false;
     if (start_thread(*parts.metrics)) return true;
     opening.failure = opening.refuse(SCALIDE_THREAD_FAILED, "cannot start a thread. End other threads, or raise the limit of the system.");
     return false;
@@ -211,18 +218,27 @@ const char *wrong_with(const scalide_metric *values, size_t index) {
     return nullptr;
 }
 
-scalide_status refuse_long_line(const scalide_metrics &metrics, uint64_t bytes, char *message, size_t message_size) {
-    Text(message, message_size, Text::Use::message)
-        << "scalide_metrics_write: a line must have at most " << uint64_t(metrics.files[lines].capacity() - 1) << " bytes, got " << bytes
-        << ". Raise queue_bytes, or write fewer metrics.";
+scalide_status refuse_long_line(const RecordFile &file, uint64_t bytes, char *message, size_t message_size) {
+    Text(message, message_size, Text::Use::message) << "scalide_metrics_write: a line must have at most " << uint64_t(file.capacity() - 1)
+                                                    << " bytes, got " << bytes << ". Raise queue_bytes, or write fewer metrics.";
     return SCALIDE_INVALID_ARGUMENT;
+}
+
+/// Keeps a record that was written into the queue, if it fits.
+void add_or_drop(scalide_metrics &metrics, int kind, size_t size, size_t room) {
+    if (size < room) {
+        metrics.files[kind].add(size);
+    } else {
+        ++metrics.dropped;
+    }
 }
 
 /// Queues a line for each file. Returns the size of a line that is longer than its queue, otherwise 0. Needs the lock.
 uint64_t queue_lines(scalide_metrics &metrics, int64_t step, const scalide_metric *values, size_t count) {
     const double time = wall_time();
     size_t sizes[2], rooms[2];
-    for (int i = 0; i < metrics.file_count; ++i) {
+    for (int i = lines; i <= events; ++i) {
+        if (!metrics.is_open[i]) continue;
         const RecordFile &file = metrics.files[i];
         rooms[i] = file.room();
         Text text(i == lines ? file.end() : nullptr, rooms[i]);
@@ -232,13 +248,36 @@ uint64_t queue_lines(scalide_metrics &metrics, int64_t step, const scalide_metri
         sizes[i] = i == lines ? text.size() : bytes.size;
         if (sizes[i] >= file.capacity()) return sizes[i];
     }
-    for (int i = 0; i < metrics.file_count; ++i) {
-        if (sizes[i] < rooms[i]) {
-            metrics.files[i].add(sizes[i]);
-        } else {
-            ++metrics.dropped;
-        }
+    for (int i = lines; i <= events; ++i)
+        if (metrics.is_open[i]) add_or_drop(metrics, i, sizes[i], rooms[i]);
+    return 0;
+}
+
+/// Queues the tensors of a program before their first line, then a line, then a record for TensorBoard. Needs the lock.
+uint64_t queue_statistics(scalide_metrics &metrics, int64_t step, const scalide_program &program, const scalide_statistic *rows) {
+    const double time = wall_time();
+    const auto queue = [&](const auto &print) -> uint64_t {
+        RecordFile &file = metrics.files[statistics];
+        const size_t room = file.room();
+        Text text(file.end(), room);
+        print(text);
+        if (text.size() >= file.capacity()) return text.size();
+        add_or_drop(metrics, statistics, text.size(), room);
+        return 0;
+    };
+    if (metrics.described != &program) {
+        const uint64_t too_long = queue([&](Text &text) { print_statistics_header(text, program); });
+        if (too_long > 0) return too_long;
+        metrics.described = &program;
     }
+    const uint64_t too_long = queue([&](Text &text) { print_statistics_line(text, time, step, program, rows); });
+    if (too_long > 0 || !metrics.is_open[events]) return too_long;
+    RecordFile &file = metrics.files[events];
+    const size_t room = file.room();
+    Bytes bytes = {reinterpret_cast<unsigned char *>(file.end()), room};
+    put_statistics(bytes, time, step, program, rows);
+    if (bytes.size >= file.capacity()) return bytes.size;
+    add_or_drop(metrics, events, bytes.size, room);
     return 0;
 }
 
@@ -276,19 +315,23 @@ scalide_status scalide_metrics_open(const char *folder, const scalide_metrics_op
     if (!folder || !metrics) return refuse_null(message, message_size, folder ? "metrics" : "folder");
     const FloatEnvironment environment;
     const uint64_t asked = options ? options->queue_bytes : 0;
-    Opening opening = {
-        folder, message, message_size, options && options->tensorboard ? 2 : 1, asked ? asked : default_queue_bytes, SCALIDE_FILE_ERROR};
+    const bool has_events = options && options->tensorboard, has_statistics = options && options->statistics;
+    const uint64_t large = asked ? asked : large_queue_bytes, small = asked ? asked : default_queue_bytes;
+    Opening opening = {folder,
+                       message,
+                       message_size,
+                       {small, has_events ? (has_statistics ? large : small) : 0, has_statistics ? large : 0},
+                       SCALIDE_FILE_ERROR};
     if (!*folder) return opening.refuse(SCALIDE_INVALID_ARGUMENT, "the name of the folder must not be empty. Name a folder.");
     if (options && options->struct_size != sizeof(*options))
         return opening.refuse(SCALIDE_INVALID_ARGUMENT, "struct_size must be sizeof(scalide_metrics_options). Set it.");
-    if (opening.queue_bytes < least_queue_bytes || opening.queue_bytes > most_queue_bytes)
+    if (small < least_queue_bytes || small > most_queue_bytes)
         return opening.refuse(SCALIDE_INVALID_ARGUMENT, "queue_bytes must be from 256 to 2^40, or 0. Choose such a number.");
     const size_t path_bytes = std::strlen(folder) + name_bytes;
-    void *memory = allocate(Parts(nullptr, path_bytes, opening.file_count, opening.queue_bytes).bytes);
+    void *memory = allocate(Parts(nullptr, path_bytes, opening.queue_bytes).bytes);
     if (!memory) return opening.refuse(SCALIDE_OUT_OF_MEMORY, "out of memory: cannot allocate the queue. Choose fewer queue_bytes.");
-    const Parts parts(memory, path_bytes, opening.file_count, opening.queue_bytes);
+    const Parts parts(memory, path_bytes, opening.queue_bytes);
     new (parts.metrics) scalide_metrics();
-    parts.metrics->file_count = opening.file_count;
     if (!open_files(opening, parts, path_bytes)) {
         destroy(parts.metrics);
         return opening.failure;
@@ -311,7 +354,28 @@ scalide_status scalide_metrics_write(scalide_metrics *metrics, int64_t step, con
     const FloatEnvironment environment;
     const Locked locked(metrics->mutex);
     const uint64_t too_long = queue_lines(*metrics, step, values, count);
-    if (too_long > 0) return refuse_long_line(*metrics, too_long, message, message_size);
+    if (too_long > 0) return refuse_long_line(metrics->files[lines], too_long, message, message_size);
+    metrics->has_work = true;
+    pthread_cond_signal(&metrics->work);
+    return report(*metrics, 0, message, message_size);
+}
+
+scalide_status scalide_metrics_write_statistics(scalide_metrics *metrics, int64_t step, const scalide_program *program,
+                                                const scalide_statistic *rows, size_t count, char *message, size_t message_size) {
+    const scalide_status status = check_handle(metrics, "scalide_metrics_write_statistics", message, message_size);
+    if (status != SCALIDE_OK) return status;
+    if (!program || (count > 0 && !rows)) return refuse_null(message, message_size, program ? "rows" : "program");
+    if (!metrics->is_open[statistics] || count != scalide_statistics_count(program)) {
+        Text(message, message_size, Text::Use::message)
+            << "scalide_metrics_write_statistics: "
+            << (metrics->is_open[statistics] ? "the number of rows must be that of the program. Ask scalide_statistics_count."
+                                             : "the metrics have no file of statistics. Open them with the option 'statistics'.");
+        return SCALIDE_INVALID_ARGUMENT;
+    }
+    const FloatEnvironment environment;
+    const Locked locked(metrics->mutex);
+    const uint64_t too_long = queue_statistics(*metrics, step, *program, rows);
+    if (too_long > 0) return refuse_long_line(metrics->files[statistics], too_long, message, message_size);
     metrics->has_work = true;
     pthread_cond_signal(&metrics->work);
     return report(*metrics, 0, message, message_size);

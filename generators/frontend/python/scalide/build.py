@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import logging
+import operator
 import os
 import re
 from pathlib import Path
@@ -14,7 +15,8 @@ from .words import identifier
 
 
 def build(program: Program, target: str = "host", numerics: str | None = None, cache=None, name: str | None = None, output=None, jobs: int = 0,
-          cuda_arch=(), rules=(), traceable=False, time_limit: int = 600, require_libraries=False):
+          cuda_arch=(), rules=(), traceable=False, time_limit: int = 600, require_libraries=False,
+          statistics: bool | int = False):
     """Compiles a program into a shared library and opens it.
 
     Args:
@@ -29,6 +31,8 @@ def build(program: Program, target: str = "host", numerics: str | None = None, c
         rules: YAML files, or folders of YAML files, with operators of your own.
         traceable: Store every rounded operand and every scale, so that traces can show them. Slower on CPUs.
         time_limit: Stop if one kernel or one run of the C compiler takes longer than this many seconds. 0: no limit.
+        statistics: True or a number N: collect statistics of all stored and rounded tensors in the calls 0, N, 2 * N, ... (True: each tenth).
+            `Library.statistics` returns them. Rows `statistics` of the policy come first. The library then has two forms of the program.
         require_libraries: With target "cuda": a matmul that cuBLASLt cannot compute is an error, when the program is built or first called.
 
     Returns:
@@ -52,6 +56,7 @@ def build(program: Program, target: str = "host", numerics: str | None = None, c
     arguments += ["--time-limit", time_limit]
     arguments += ["--cuda-arch", ",".join(map(str, cuda_arch))] if cuda_arch else []
     arguments += ["--traceable"] if traceable else []
+    arguments += [f"--statistics={10 if statistics is True else operator.index(statistics)}"] if statistics else []
     arguments += ["--require-libraries"] if require_libraries else []
     rules = [rules] if isinstance(rules, (str, os.PathLike)) else list(rules)
     for path in rules:

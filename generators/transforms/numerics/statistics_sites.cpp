@@ -1,0 +1,250 @@
+#include "transforms/numerics/statistics_sites.h"
+#include "expr/base_operators.h"
+#include "ir/dtype.h"
+#include "ir/regions.h"
+#include "transforms/analysis/operators.h"
+#include "transforms/analysis/origins.h"
+#include "transforms/numerics/policy_match.h"
+#include <algorithm>
+#include <set>
+
+namespace scalide {
+
+namespace {
+
+/// True for a conversion to a format with fewer bits than the operand. The format of block scales has only powers of two.
+bool narrows(const Program &program, const Node &node) {
+    if (node.op != "convert_element_type") return false;
+    const Dtype to = program.type(node.results[0]).dtype, from = program.type(node.operands[0]).dtype;
+    return is_float(to) && is_float(from) && is_narrow(to) && !is_narrow(from) && format_of(to).mantissa_bits > 0;
+}
+
+bool is_matmul(const Node &node) { return node.op == "dot_general" || node.op == "conv_general_dilated"; }
+
+class Sites {
+public:
+    Sites(const Program &program, const Rulebook &rulebook, const std::map<std::string, SourceTensor> &source)
+        : program_(program), rulebook_(rulebook), source_(source), origins_(program), producers_(producers(program)),
+          readers_(program.values.size()) {
+        for (size_t value = 0; value < program.values.size(); value++)
+            by_name_.emplace(program.values[value].name, static_cast<ValueId>(value));
+        for (const Node &node : program.nodes)
+            for (size_t i = 0; i < node.operands.size(); i++) readers_[node.operands[i]].push_back({&node, i});
+    }
+
+    std::vector<StatisticsSite> find() {
+        for (const Argument &argument : program_.arguments) add_argument(argument);
+        for (const Node &node : program_.nodes) {
+            if (narrows(program_, node)) add_rounded(node);
+            if (is_matmul(node)) add_matmul(node);
+            for (const ValueId result : node.results) add_computed(node, result);
+        }
+        for (const Result &result : program_.results) add_result(result);
+        return std::move(sites_);
+    }
+
+private:
+    struct Reader {
+        const Node *node;
+        size_t operand;
+    };
+
+    bool is_array(ValueId value) const { return is_float(program_.type(value).dtype) && size_of(program_.type(value).dtype) <= 4; }
+
+    const Node *producer(ValueId value) const { return producers_[value] < 0 ? nullptr : &program_.nodes[producers_[value]]; }
+
+    SourceTensor source_of(const std::string &tensor, const Node *node) const {
+        const auto found = source_.find(tensor);
+        if (found != source_.end()) return found->second;
+        return node == nullptr ? SourceTensor() : SourceTensor{node->op, node->scope, node->role, node->location};
+    }
+
+    void add(StatisticsSite site) {
+        const auto [known, is_new] = index_.try_emplace({site.tensor, site.format}, sites_.size());
+        if (is_new) return sites_.push_back(std::move(site));
+        StatisticsSite &before = sites_[known->second];
+        before.is_stored |= site.is_stored;
+        if (before.use.empty()) before.use = site.use;
+    }
+
+    /// The value is the tensor itself, and nothing rounds it here.
+    StatisticsSite plain(const std::string &tensor, ValueId value, const std::string &use) const {
+        return {.tensor = tensor,
+                .source = source_of(tensor, producer(value)),
+                .use = use,
+                .format = program_.type(value).dtype,
+                .value = value,
+                .data = value,
+                .stored = value};
+    }
+
+    void add_argument(const Argument &argument) {
+        const Value &value = program_.values[argument.value];
+        if (argument.initial || value.part.is_scale() || argument.part.is_scale() || !is_array(argument.value)) return;
+        StatisticsSite site = plain(argument.part.array(value.name), argument.value, "argument");
+        site.is_argument = true;
+        site.source.location = argument.location;
+        if (argument.part.kind == ArrayPart::Kind::data) site.scale = scale_of_argument(argument);
+        add(std::move(site));
+    }
+
+    /// The scale directly follows the data. A scale with axes belongs to rows or blocks.
+    ValueId scale_of_argument(const Argument &argument) const {
+        const ValueId scale = (&argument + 1)->value;
+        return program_.type(scale).is_scalar() ? scale : -1;
+    }
+
+    void add_rounded(const Node &node) {
+        const ValueId stored = node.results[0];
+        const Origin origin = origins_.of(stored);
+        StatisticsSite site = plain(origin.tensor, node.operands[0], "");
+        site.format = program_.type(stored).dtype;
+        site.stored = stored;
+        site.data = unlimited(node.operands[0]);
+        find_scale(node, site);
+        const Reader reader = reader_of(stored);
+        if (reader.node != nullptr) {
+            site.use = is_matmul(*reader.node) ? use_of(reader) : "stored";
+            if (!reader.node->scope.empty()) site.source.scope = reader.node->scope;
+            site.source.role = reader.node->role;
+        }
+        add(std::move(site));
+    }
+
+    /// Returns the value before it is limited to the numbers of a format, and before it is rounded by bits.
+    ValueId unlimited(ValueId value) const {
+        while (const Node *node = producer(value)) {
+            const auto limited = limited_operand(program_, producers_, *node);
+            if (!limited && node->op != "round_by_bits") break;
+            value = limited ? limited->operand : node->operands[0];
+        }
+        return value;
+    }
+
+    ValueId scalar_before(ValueId value) const {
+        const Node *node = producer(value);
+        if (node != nullptr && node->op == "broadcast_in_dim") value = node->operands[0];
+        return program_.type(value).is_scalar() ? value : -1;
+    }
+
+    /// A value that is a component of a scaled tensor was divided by its scale, or multiplied by the inverse.
+    void find_scale(const Node &conversion, StatisticsSite &site) const {
+        site.value = site.data;
+        bool is_data = program_.values[conversion.results[0]].part.kind == ArrayPart::Kind::data;
+        for (ValueId value = conversion.operands[0]; value >= 0; value = limited_before(value))
+            is_data |= program_.values[value].part.kind == ArrayPart::Kind::data;
+        const Node *node = producer(site.data);
+        if (!is_data || node == nullptr || (node->op != "div" && node->op != "mul")) return;
+        site.value = node->operands[0];
+        (node->op == "div" ? site.scale : site.factor) = scalar_before(node->operands[1]);
+    }
+
+    ValueId limited_before(ValueId value) const {
+        const Node *node = producer(value);
+        const ValueId before = node == nullptr ? value : unlimited(value);
+        return before == value ? -1 : before;
+    }
+
+    /// Returns a matmul that reads the value, perhaps moved or widened; otherwise the first other reader.
+    Reader reader_of(ValueId value) const {
+        Reader first = {};
+        for (const Reader &reader : readers_[value]) {
+            const bool passes = only_moves(*reader.node) || (reader.node->op == "convert_element_type" && !narrows(program_, *reader.node));
+            const Reader found = passes ? reader_of(reader.node->results[0]) : reader;
+            if (found.node != nullptr && is_matmul(*found.node)) return found;
+            if (first.node == nullptr) first = found;
+        }
+        return first;
+    }
+
+    std::string use_of(const Reader &reader) const {
+        const Rule &rule = rulebook_.rule(reader.node->op, reader.node->location);
+        return reader.operand < rule.operands.size() ? reader.node->op + "." + rule.operands[reader.operand].name : reader.node->op;
+    }
+
+    void add_matmul(const Node &node) {
+        for (size_t i = 0; i < 2; i++) {
+            ValueId operand = node.operands[i];
+            while (const Node *maker = producer(operand)) {
+                if (!moves_one_array(*maker)) break;
+                operand = maker->operands[0];
+            }
+            const Node *maker = producer(operand);
+            const bool is_rounded = maker != nullptr && maker->op == "convert_element_type";
+            if (is_rounded || !is_array(operand) || program_.values[operand].part.kind != ArrayPart::Kind::whole) continue;
+            add(plain(origins_.of(operand).tensor, operand, use_of({&node, i})));
+        }
+        add_product(node);
+    }
+
+    /// The tensor of the user is the sum times the scales of the operands. It has the name of which the sum is the data.
+    void add_product(const Node &node) {
+        const Value &sum = program_.values[node.results[0]];
+        const auto whole = by_name_.find(sum.part.of);
+        const bool is_whole = whole != by_name_.end() && program_.type(whole->second).shape == sum.type.shape;
+        const ValueId value = is_whole ? whole->second : node.results[0];
+        if (is_array(value) && program_.values[value].part.kind == ArrayPart::Kind::whole)
+            add(plain(origins_.of(value).tensor, value, node.op));
+    }
+
+    /// Only rows that name operators or tensors reach these.
+    void add_computed(const Node &node, ValueId value) {
+        const auto found = source_.find(program_.value_name(value));
+        if (found == source_.end() || !node.regions.empty() || !is_array(value) || program_.type(value).is_scalar()) return;
+        StatisticsSite site = plain(found->first, value, "");
+        site.is_stored = false;
+        add(std::move(site));
+    }
+
+    void add_result(const Result &result) {
+        const bool is_state = result.argument >= 0 && program_.arguments[result.argument].initial;
+        const Node *maker = producer(result.value);
+        if (is_state || result.part.is_scale() || !is_array(result.value) || maker == nullptr) return;
+        if (narrows(program_, *maker)) return; // add_rounded() has it, under the name of the tensor
+        StatisticsSite site = plain(result.part.array(result.name), result.value, "result");
+        if (result.argument >= 0) site.tensor = origins_.of(result.value).tensor; // the argument has the name of the result
+        add(std::move(site));
+    }
+
+    const Program &program_;
+    const Rulebook &rulebook_;
+    const std::map<std::string, SourceTensor> &source_;
+    const Origins origins_;
+    const std::vector<int> producers_;
+    std::vector<std::vector<Reader>> readers_; ///< by value
+    std::map<std::string, ValueId> by_name_;
+    std::map<std::pair<std::string, Dtype>, size_t> index_;
+    std::vector<StatisticsSite> sites_;
+};
+
+bool matches(const StatisticsRow &row, const StatisticsSite &site) {
+    if (!row.names_tensors() && !site.is_stored) return false;
+    if (!row.argument.empty() && (!site.is_argument || !glob_matches(row.argument, site.tensor))) return false;
+    const std::string reader = site.use.substr(0, site.use.find('.'));
+    const bool fits = row.ops.empty() || std::ranges::count(row.ops, site.source.op) || std::ranges::count(row.ops, reader);
+    return fits && glob_matches(row.tensor, site.tensor) && glob_matches(row.scope, site.source.scope);
+}
+
+} // namespace
+
+std::map<std::string, SourceTensor> source_tensors(const Program &program) {
+    std::map<std::string, SourceTensor> tensors;
+    for (const Argument &argument : program.arguments)
+        tensors.emplace(program.value_name(argument.value), SourceTensor{"", "", Role::primal, argument.location});
+    for (const Node &node : program.nodes)
+        for (const ValueId result : node.results)
+            tensors.emplace(program.value_name(result), SourceTensor{node.op, node.scope, node.role, node.location});
+    return tensors;
+}
+
+std::vector<StatisticsSite> statistics_sites(const Program &program, const Rulebook &rulebook,
+                                             const std::map<std::string, SourceTensor> &source) {
+    return Sites(program, rulebook, source).find();
+}
+
+const StatisticsRow *deciding_row(const StatisticsSite &site, const std::vector<StatisticsRow> &rows) {
+    const auto found = std::ranges::find_if(rows, [&](const StatisticsRow &row) { return matches(row, site); });
+    return found == rows.end() ? nullptr : &*found;
+}
+
+} // namespace scalide

@@ -1,0 +1,43 @@
+#pragma once
+#include "ir/program.h"
+#include "rulebook/policy_statistics.h"
+#include "rulebook/rulebook.h"
+#include <map>
+#include <optional>
+
+namespace scalide {
+
+/// What the program of the user says of a tensor.
+struct SourceTensor {
+    std::string op, scope; ///< of the node that computes it; empty for an argument
+    Role role = Role::primal;
+    Location location = {};
+};
+
+/// The tensors of a program before a policy changes it, by name: arguments, and results of nodes.
+std::map<std::string, SourceTensor> source_tensors(const Program &program);
+
+/// A tensor, or its rounded form, of which statistics can be collected.
+struct StatisticsSite {
+    std::string tensor;  ///< its name in the user's program
+    SourceTensor source; ///< of the tensor; of a rounded form, `scope` and `location` are those of the node that reads it
+    std::string use;     ///< "argument", "result", "dot_general.lhs" or the operator that reads it; empty: only computed
+    Dtype format;        ///< the dtype in which it is stored or rounded
+    ValueId value = -1;  ///< the tensor itself, in its own units
+    ValueId data = -1;   ///< the numbers before the conversion, which is value / scale
+    ValueId stored = -1; ///< the result of the conversion; the value itself if nothing is rounded
+    ValueId scale = -1;  ///< a scalar; -1: none, or an array of scales
+    ValueId factor = -1; ///< a scalar by which the tensor is multiplied, instead of `scale`; -1: none
+    bool is_argument = false;
+    bool is_stored = true; ///< an argument, a result, an operand or result of a matmul, or a rounded form
+};
+
+/// Finds the sites of a program of base operators, in the order of the program. Each pair of a tensor and a format occurs once. Values in
+/// loops and branches are no sites. `source` is what source_tensors() returned.
+std::vector<StatisticsSite> statistics_sites(const Program &program, const Rulebook &rulebook,
+                                             const std::map<std::string, SourceTensor> &source);
+
+/// Returns the row that decides for a site, or nullptr.
+const StatisticsRow *deciding_row(const StatisticsSite &site, const std::vector<StatisticsRow> &rows);
+
+} // namespace scalide

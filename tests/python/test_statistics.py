@@ -1,0 +1,190 @@
+"""Statistics of compiled runs: the numbers of NumPy and of the interpreter, the same results as without statistics, rows of a policy, files."""
+import json
+import math
+import textwrap
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+from test_metrics import fields
+
+import scalide
+from scalide.jax import trace
+
+random = np.random.default_rng(7)
+PARAMS = {"w1": random.standard_normal((16, 48)).astype("f4") * 0.3, "b1": np.zeros(48, "f4"), "w2": random.standard_normal((48, 8)).astype("f4")}
+X, Y = random.standard_normal((24, 16)).astype("f4"), random.standard_normal((24, 8)).astype("f4")
+
+
+def loss(params, x, y):
+    with jax.named_scope("hidden"):
+        h = jax.nn.gelu(x @ params["w1"] + params["b1"])
+    with jax.named_scope("head"):
+        return jnp.mean((h @ params["w2"] - y) ** 2)
+
+
+def step(params, x, y):
+    value, gradient = jax.value_and_grad(loss)(params, x, y)
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradient), value
+
+
+@pytest.fixture(scope="module")
+def program():
+    return trace(step, PARAMS, X, Y)
+
+
+def bits(tree):
+    return [np.asarray(part).tobytes() for leaf in jax.tree.leaves(tree, is_leaf=lambda x: isinstance(x, scalide.ScaledArray))
+            for part in ((leaf.data, leaf.scale) if isinstance(leaf, scalide.ScaledArray) else (leaf,))]  # fmt: skip
+
+
+def row_of(library, tensor, use=None, format=None):
+    (row,) = [row for row in library.statistics() if row.tensor == tensor and use in (None, row.use) and format in (None, row.format)]
+    return row
+
+
+@pytest.mark.parametrize("policy", ["f32", "bf16", "f8_master", "f8_delayed", "f16_scaled"])
+def test_results_keep_their_bits_and_counts_are_those_of_the_interpreter(program, policy):
+    plain = scalide.build(program, numerics=policy)
+    collecting = scalide.build(program, numerics=policy, statistics=2)
+    params = plain.convert(PARAMS)
+    states = [plain.init()] if plain._state else []
+    arguments = (params, X * 40, Y, *states)
+    for number in range(3):
+        expected, made = plain(*arguments), collecting(*arguments)
+        assert bits(expected) == bits(made)
+        assert {row.step for row in collecting.statistics()} == {number // 2 * 2}
+    rows = collecting.statistics()
+    for count in collecting.check(*arguments).roundings:
+        row = row_of(collecting, count.tensor, format=count.format) if count.tensor in {row.tensor for row in rows} else None
+        assert row is not None, count
+        assert (row.zeros, row.saturated, row.subnormal, row.elements) == (count.zeros, count.saturated, count.subnormals, count.elements), count
+
+
+def test_numbers_of_arguments(program):
+    library = scalide.build(program, statistics=1)
+    x = X.copy()
+    x[3, 2], x[3, 5], x[9, 0], x[0, 0] = math.inf, math.nan, 1e30, 2.0**-130
+    library(PARAMS, x, Y)
+    row = row_of(library, "x", "argument")
+    finite = x[np.isfinite(x)].astype("f8")
+    assert (row.elements, row.non_finite, row.first) == (x.size, 2, 3 * 16 + 2)
+    assert row.amax == np.float32(1e30) and row.subnormal == 1 and row.zeros is None and row.saturated is None and row.scale is None
+    assert row.rms == pytest.approx(math.sqrt(np.mean(finite**2)), rel=1e-5)  # squares leave the range of f32
+    exponents = np.clip((np.floor(np.log2(np.abs(finite[finite != 0]))) + 40) // 2, -1, 30).astype(int)  # bins of two octaves from 2^-40 on
+    assert dict(row.histogram) == {2 * place - 40: count for place, count in zip(*np.unique(exponents, return_counts=True))}
+    small = np.full_like(X, 1e-22)  # squares would be 0 in f32
+    library(PARAMS, small, Y)
+    assert row_of(library, "x", "argument").rms == pytest.approx(1e-22, rel=1e-5)
+
+
+def test_a_saturating_conversion(tmp_path):
+    policy = tmp_path / "plain8.yaml"
+    policy.write_text("policy: plain8\ndoc: FP8 without scales.\nrules:\n  - {op: dot_general, operand: any, store: f8_e4m3fn}\n")
+    x = np.concatenate([np.full(5, 1000), np.full(3, 1e-4), np.full(8, 0.01), np.zeros(16)]).astype("f4").reshape(4, 8)
+    library = scalide.build(trace(lambda x, w: x @ w, x, np.eye(8, dtype="f4")), numerics=str(policy), statistics=1)
+    library(x, np.eye(8, dtype="f4"))
+    row = row_of(library, "x", format="f8_e4m3fn")
+    assert (row.saturated, row.zeros, row.subnormal, row.amax, row.scale) == (5, 3, 8, 1000, None)
+    assert row.use == "dot_general.lhs" and dict(row.histogram) == {9: 5, -14: 3, -7: 8}
+
+
+ROWS = """
+    policy: mine
+    doc: FP8 training with statistics.
+    extends: f8_master
+    statistics:
+      - {collect: [amax, rms], op: [tanh, erf, erfc, integer_pow, square], every: 1}
+      - {collect: [histogram], argument: "params.w*", every: 2}
+      - {collect: [zeros], scope: "head/**", every: 3}
+"""
+
+
+def test_rows_of_a_policy_choose_tensors(program, tmp_path):
+    policy = tmp_path / "mine.yaml"
+    policy.write_text(textwrap.dedent(ROWS))
+    library = scalide.build(program, numerics=str(policy))
+    for _ in range(6):
+        library(PARAMS, X, Y)
+    rows = {(row.tensor, row.use, row.format): row for row in library.statistics()}
+    weights = [row for row in rows.values() if row.histogram is not None]
+    assert {row.tensor for row in weights} == {"params.w1", "params.w2"} and {row.step for row in weights} == {4} and all(row.amax is None for row in weights)
+    functions = [row for row in rows.values() if row.amax is not None]
+    assert functions and {row.step for row in functions} == {5} and all(row.zeros is None for row in functions)
+    head = [row for row in rows.values() if row.zeros is not None]
+    assert head and {row.step for row in head} == {3} and {row.scope.split("/")[0] for row in head} == {"head"}
+    assert {row.policy.rpartition(":")[0] for row in rows.values()} == {"mine.yaml"}
+
+
+@pytest.mark.parametrize(("row", "message"), [
+    ("{collect: [amin]}", "collect"),
+    ("{collect: []}", "must not be an empty list"),
+    ("{collect: [amax, amax]}", "must be unique"),
+    ("{collect: [amax], every: 0}", "every: must be at least 1, got 0"),
+    ("{collect: [amax], argument: \"parms.*\"}", "matches no tensor"),
+    ("{collect: [amax]}\n  - {collect: [rms], op: dot_general}", "earlier rows of 'statistics' decide for all tensors"),
+])  # fmt: skip
+def test_wrong_rows(program, tmp_path, row, message):
+    policy = tmp_path / "wrong.yaml"
+    policy.write_text(f"policy: wrong\ndoc: Wrong.\nextends: f8_master\nstatistics:\n  - {row}\n")
+    with pytest.raises(scalide.BuildError, match=message.replace("'", ".").replace("(", ".")) as error:
+        scalide.build(program, numerics=str(policy))
+    assert "wrong.yaml:" in str(error.value)
+
+
+def test_files(program, tmp_path):
+    library = scalide.build(program, numerics="f8_master", statistics=2)
+    with scalide.Metrics(tmp_path, tensorboard=True, statistics=True) as metrics:
+        for number in range(5):
+            _, value = library(PARAMS, X, Y)
+            metrics.write(100 + number, {"loss": value}, statistics=library)
+    head, *lines = [json.loads(line) for line in (tmp_path / "statistics.jsonl").read_text().splitlines()]
+    assert (head["scalide"], head["program"], head["numerics"], head["hash"]) == ("statistics", "step", "f8_master", library.hash)
+    assert [line["step"] for line in lines] == [100, 102, 104]
+    rows = library.statistics()
+    assert [tensor["tensor"] for tensor in head["tensors"]] == [row.tensor for row in rows] and all(len(lines[0][key]) == len(rows) for key in ("amax", "zeros"))
+    for place, (tensor, row) in enumerate(zip(head["tensors"], rows)):
+        assert (tensor["use"], tensor["format"], tensor["direction"]) == (row.use, row.format, row.direction)
+        assert [lines[-1][key][place] for key in ("amax", "rms", "zeros", "non_finite", "scale")] == [row.amax, row.rms, row.zeros, row.non_finite, row.scale]
+        dtype = np.float32 if row.format == "f32" else np.dtype(getattr(ml_dtypes, {"bf16": "bfloat16"}.get(row.format, row.format.replace("f8_", "float8_"))))
+        assert tensor["largest"] == float(ml_dtypes.finfo(dtype).max) and tensor["smallest_normal"] == float(ml_dtypes.finfo(dtype).smallest_normal)
+    tags = tags_of(tmp_path)
+    row = row_of(library, "x", format="f8_e4m3fn")
+    assert tags["amax/x f8_e4m3fn"] == np.float32(row.amax) and tags["log2/x f8_e4m3fn"] == sum(count for _, count in row.histogram)
+
+
+def tags_of(folder):
+    """Returns the last value of each tag: of a scalar its value, of a histogram the number of its elements."""
+    (file,) = folder.glob("events.out.tfevents.*")
+    data, tags = file.read_bytes(), {}
+    while data:
+        length = int.from_bytes(data[:8], "little")
+        record = dict(fields(data[12 : 12 + length]))
+        for _, value in fields(record.get(5, b"")):
+            value = dict(fields(value))
+            number = value[2] if 2 in value else dict(fields(value[5]))[3]
+            tags[value[1].decode()] = float(np.frombuffer(number, "<f4" if 2 in value else "<f8")[0])
+        data = data[16 + length :]
+    return tags
+
+
+def test_what_is_missing(program, tmp_path):
+    library = scalide.build(program)
+    with pytest.raises(ValueError, match="was built without statistics"):
+        library.statistics()
+    with scalide.Metrics(tmp_path) as metrics, pytest.raises(ValueError, match="have no file of statistics"):
+        metrics.write(0, {}, statistics=library)
+    assert len(scalide.build(program, statistics=True).statistics()) == 0
+
+
+def test_constants_and_symbols():
+    def predict(params, x):
+        return jnp.tanh(x @ params["w1"]) @ params["w2"]
+
+    traced = trace(predict, PARAMS, X, constant_argnums=0)
+    library = scalide.build(traced, numerics="f8_master", statistics=1)
+    prepared = library.prepare(PARAMS)
+    assert bits(library(PARAMS, X)) == bits(prepared(X)) == bits(scalide.build(traced, numerics="f8_master")(PARAMS, X))
+    assert row_of(prepared, "x", format="f8_e4m3fn").amax == np.abs(X).max()
