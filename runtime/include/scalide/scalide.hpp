@@ -839,6 +839,8 @@ public:
     const Program &program() const { return program_; }
 
 private:
+    friend class Statistics;
+
     Binding(const Context &context, const Program &program) : context_(context), program_(program) {}
 
     /// The bits of an array.
@@ -910,14 +912,56 @@ private:
     std::unique_ptr<scalide_binding, Destroy> binding_; ///< destroyed first
 };
 
+/// Collects statistics of the tensors of a program that was built with statistics (statistics.h). It is move-only.
+///
+///     runtime::Statistics statistics(binding);
+///     for (int64_t step = 0; step < steps; ++step) statistics.run(step);   // in place of binding.run()
+class Statistics {
+public:
+    /// The binding must live longer than the statistics. If the program has constants, the binding must have them as arrays. Throws if the
+    /// program was built without statistics.
+    explicit Statistics(Binding &binding) : context_(binding.context_) {
+        const std::vector<scalide_array> in_order = detail::in_order(binding.program_, binding.arrays_);
+        scalide_statistics *created = nullptr;
+        context_.check(scalide_statistics_create(binding.handle(), in_order.data(), in_order.size(), nullptr, &created));
+        statistics_.reset(created);
+    }
+
+    /// Runs the binding once, and collects the statistics that are due in this step.
+    void run(int64_t step) { context_.check(scalide_run_collecting(statistics_.get(), step)); }
+    /// Returns descriptions of the tensors.
+    std::vector<scalide_statistic_info> tensors() const {
+        std::vector<scalide_statistic_info> infos(scalide_statistics_count(program()));
+        for (size_t i = 0; i < infos.size(); ++i) scalide_describe_statistic(program(), i, &infos[i]);
+        return infos;
+    }
+    /// Returns the newest numbers of each tensor, in the order of tensors().
+    std::vector<scalide_statistic> read() {
+        std::vector<scalide_statistic> rows(scalide_statistics_count(program()));
+        context_.check(scalide_read_statistics(statistics_.get(), rows.data(), rows.size()));
+        return rows;
+    }
+    /// Returns the newest step that collected, or -1.
+    int64_t step() const { return scalide_statistics_step(statistics_.get()); }
+    const scalide_program *program() const { return scalide_statistics_program(statistics_.get()); }
+
+private:
+    struct Destroy {
+        void operator()(scalide_statistics *statistics) const { scalide_statistics_destroy(statistics); }
+    };
+
+    Context context_;
+    std::unique_ptr<scalide_statistics, Destroy> statistics_;
+};
+
 /// Writes the metrics of a training run to a folder: JSON lines, and scalars for TensorBoard. A thread writes the files, so that a step
 /// does not wait for the disk. The rules of metrics.h hold. It is move-only.
 class Metrics {
 public:
     /// Creates the folder if necessary. `tensorboard`: also writes an event file. `queue_bytes`: memory for lines that are not yet in a
-    /// file; 0: 1 MiB.
-    explicit Metrics(const std::string &folder, bool tensorboard = false, uint64_t queue_bytes = 0) {
-        const scalide_metrics_options options = {sizeof(options), tensorboard ? 1 : 0, queue_bytes};
+    /// file; 0: 1 MiB, and 16 MiB for statistics. `statistics`: also writes statistics.jsonl.
+    explicit Metrics(const std::string &folder, bool tensorboard = false, uint64_t queue_bytes = 0, bool statistics = false) {
+        const scalide_metrics_options options = {sizeof(options), tensorboard ? 1 : 0, queue_bytes, statistics ? 1 : 0};
         scalide_metrics *opened = nullptr;
         check([&](char *message, size_t size) { return scalide_metrics_open(folder.c_str(), &options, &opened, message, size); });
         metrics_.reset(opened);
@@ -942,6 +986,14 @@ public:
     /// Writes what is queued and closes the files. Throws if lines were lost. The destructor does the same without an error.
     void close() {
         check([&](char *message, size_t size) { return scalide_metrics_close(metrics_.release(), message, size); });
+    }
+
+    /// Queues the newest statistics. The metrics must have been opened with `statistics`.
+    void write(int64_t step, Statistics &statistics) {
+        const std::vector<scalide_statistic> rows = statistics.read();
+        check([&](char *message, size_t size) {
+            return scalide_metrics_write_statistics(metrics_.get(), step, statistics.program(), rows.data(), rows.size(), message, size);
+        });
     }
 
 private:
