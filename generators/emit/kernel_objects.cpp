@@ -115,14 +115,17 @@ fs::path find_object(const PreparedKernel &kernel, const KernelTarget &target, c
     return cache.find(file_of(kernel));
 }
 
-/// The kernels of a program by name, with their steps.
-std::map<std::string, ReadyKernel> steps_of(const Program &fused) {
+/// The kernels of a form by name, with their steps.
+std::map<std::string, ReadyKernel> steps_of(const Form &form) {
     std::map<std::string, ReadyKernel> kernels;
-    visit_programs(fused, [&](const Program &program) {
+    visit_programs(form.program, [&](const Program &program) {
         for (const Node &call : program.nodes) {
             if (call.op != "call") continue;
             const std::string &name = call.attributes.at("program").word;
-            kernels.try_emplace(name, ReadyKernel{name, 0, call.location}).first->second.steps++;
+            const std::string &value = program.value_name(call.results.at(0));
+            const auto origin = form.origins.find(value);
+            const Origin first = origin == form.origins.end() ? Origin{value, call.location} : origin->second;
+            kernels.try_emplace(name, ReadyKernel{name, 0, first}).first->second.steps++;
         }
     });
     return kernels;
@@ -151,7 +154,7 @@ KernelObjects build_objects(const BuiltPrograms &programs, const BuildOptions &o
     std::deque<PartFile> parts; // removed whatever happens to the children
     std::map<const BuiltForm *, std::map<std::string, ReadyKernel>> kernels;
     each_built(programs, [&](const BuiltForm &built) {
-        kernels[&built] = steps_of(built.form.program);
+        kernels[&built] = steps_of(built.form);
         for (const auto &[name, kernel] : built.kernels) {
             const auto [object, is_new] = objects.files.try_emplace(kernel.symbol);
             if (!is_new) continue;

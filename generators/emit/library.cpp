@@ -127,6 +127,12 @@ Plan plan_of(const BuiltForm &built, const LibraryProgram &source, const BuildOp
         const auto origin = built.form.origins.find(buffer.name);
         if (origin != built.form.origins.end()) buffer.origin = origin->second;
     }
+    for (PlanStep &step : plan.steps) {
+        for (Origin &written : step.writes) {
+            const auto origin = built.form.origins.find(written.tensor);
+            if (origin != built.form.origins.end()) written = origin->second;
+        }
+    }
     plan.doc = source.doc;
     plan.requirements = built.form.requirements;
     plan.target = plan_target(built);

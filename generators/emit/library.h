@@ -12,7 +12,7 @@ struct BuildReport;
 struct ReadyKernel {
     std::string name;
     int steps = 0;          ///< number of steps of its program that run it
-    Location location;      ///< of the first of these steps
+    Origin first;           ///< the first result of the first of these steps
     bool is_cached = false; ///< it was not compiled in this build
 };
 

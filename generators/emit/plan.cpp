@@ -292,6 +292,7 @@ private:
         for (const ValueId operand : node.operands) touch(buffer(scope, operand), index);
         place_results(scope, node, program_.program(name), index);
         PlanStep step{name, {}};
+        for (const ValueId result : node.results) step.writes.push_back({scope.program.value_name(result), node.location});
         for (const KernelOperand &operand : call_orders_.at(name)) step.operands.push_back(to_operand(scope, node, operand));
         if (program_.program(name).attributes.contains("library")) step.matmul = matmul_of(scope, node, program_.program(name));
         plan_.steps.push_back(std::move(step));

@@ -80,6 +80,7 @@ struct PlanStep {
     std::vector<PlanOperand> operands;
     std::optional<PlanMatmul> matmul = {};
     std::optional<PlanCollective> collective = {}; ///< instead of a kernel
+    std::vector<Origin> writes = {};               ///< for diagnostics: what it computes; `tensor` is the name of the value at first
 };
 
 enum class BlockKind { loop = SCALIDE_BLOCK_LOOP, while_loop = SCALIDE_BLOCK_WHILE, switch_branch = SCALIDE_BLOCK_SWITCH };

@@ -40,6 +40,16 @@ Json shape_of(const Type &type) {
     return shape;
 }
 
+/// Adds what is known of the node that computes a tensor, and the line of the program. `source` is the line of the user.
+void add_origin(Json &row, const Origin &origin) {
+    if (!origin.op.empty()) row["operator"] = origin.op;
+    if (!origin.scope.empty()) row["scope"] = origin.scope;
+    if (origin.direction != Direction::none) row["direction"] = to_string(origin.direction);
+    if (origin.location.line == 0) return;
+    row["line"] = origin.location.line;
+    row["source"] = short_location(origin.location);
+}
+
 Json buffers_of(const Plan &plan) {
     Json rows = Json::array();
     for (const PlanBuffer &buffer : plan.buffers) {
@@ -50,9 +60,8 @@ Json buffers_of(const Plan &plan) {
                         {"index", buffer.index},
                         {"first_step", buffer.first_step},
                         {"last_step", buffer.last_step}});
-        const Origin &origin = buffer.origin;
-        if (!origin.tensor.empty() && origin.tensor != buffer.name) rows.back()["of"] = origin.tensor;
-        if (origin.location.line > 0) rows.back()["line"] = origin.location.line;
+        if (!buffer.origin.tensor.empty() && buffer.origin.tensor != buffer.name) rows.back()["of"] = buffer.origin.tensor;
+        add_origin(rows.back(), buffer.origin);
     }
     return rows;
 }
@@ -93,6 +102,10 @@ Json steps_of(const Plan &plan) {
         if (step.collective)
             for (const auto &[from, to] : step.collective->arrays)
                 rows.back()["collective"].push_back({{"from", plan.buffers[from].name}, {"to", plan.buffers[to].name}});
+        for (const Origin &origin : step.writes) {
+            rows.back()["writes"].push_back({{"tensor", origin.tensor}});
+            add_origin(rows.back()["writes"].back(), origin);
+        }
         if (step.matmul) rows.back()["matmul"] = matmul_of(plan, *step.matmul);
     }
     return rows;

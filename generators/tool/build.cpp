@@ -10,6 +10,7 @@
 #include "tool/kernel_words.h"
 #include "tool/speed_report.h"
 #include "tool/tables.h"
+#include "tool/written_tensors.h"
 #include <algorithm>
 #include <fmt/core.h>
 #include <unistd.h>
@@ -54,7 +55,7 @@ struct BuildCommand {
     void show(size_t done, size_t total, const ReadyKernel &kernel) const {
         if (verbose) {
             fmt::print(stderr, "[{}/{}] {} {}: {} step{}, first {}\n", done, total, kernel.is_cached ? "cached  " : "compiled", kernel.name,
-                       kernel.steps, kernel.steps == 1 ? "" : "s", short_place(kernel.location, "without a line"));
+                       kernel.steps, kernel.steps == 1 ? "" : "s", in_words({kernel.first}, kernel.first.direction != Direction::forward));
         } else if (isatty(STDERR_FILENO)) {
             fmt::print(stderr, "\r[{}/{}] kernels{}", done, total, done == total ? "\r\033[K" : "");
         }

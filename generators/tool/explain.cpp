@@ -1,6 +1,7 @@
 #include "ir/words.h"
 #include "rulebook/nearest.h"
 #include "tool/common.h"
+#include "tool/table_filter.h"
 #include "tool/tables.h"
 #include "transforms/numerics/numerics_report.h"
 #include "transforms/pipeline.h"
@@ -59,46 +60,57 @@ std::string use_of(const NumericsDecision &decision, const Roles &roles) {
 Row row_of(const NumericsDecision &decision, const Roles &roles) {
     return {name_to_string(decision.tensor),         use_of(decision, roles),
             std::string(to_string(decision.stored)), words(decision.scale),
-            short_place(decision.row, "default"),    decision.scope.empty() ? "-" : decision.scope,
-            short_place(decision.source, "-")};
+            short_place(decision.row, "default"),    std::string(to_string(decision.direction)),
+            scope_or_dash(decision.scope),           short_place(decision.source, "-")};
 }
 
-/// Prints a table. The column `scope` occurs only if a row has a scope.
-template<class Decision>
-void print_rows(std::vector<Row> rows, const std::vector<Decision> &decisions) {
-    const auto scope = std::ranges::find(rows[0], "scope") - rows[0].begin();
-    if (std::ranges::all_of(decisions, [](const Decision &decision) { return decision.scope.empty(); }))
-        for (Row &row : rows) row.erase(row.begin() + scope);
+void print_rows(std::vector<Row> rows) {
+    drop_unused_columns(rows);
     fmt::print("{}", in_columns(rows));
 }
 
-/// Prints one warning for all rules with `compute`: they round most arrays of a program.
-void print_unsafe_arithmetic(const std::vector<NumericsDecision> &decisions) {
+/// Returns one warning for all rules with `compute`: they round most arrays of a program.
+std::string unsafe_arithmetic(const std::vector<NumericsDecision> &decisions, Dtype dtype) {
     std::set<std::string> tensors;
-    Dtype dtype = Dtype::f32;
     for (const NumericsDecision &decision : decisions)
-        if (decision.computes && decision.is_unsafe()) tensors.insert(decision.tensor), dtype = decision.stored;
-    if (!tensors.empty())
-        fmt::print(
-            "warning: {} arrays are computed in {} without a scale, so small values become zero, and large values overflow. Train with "
-            "a loss scaler\n",
-            tensors.size(), to_string(dtype));
+        if (decision.computes && decision.is_unsafe()) tensors.insert(decision.tensor);
+    return fmt::format("warning: {} arrays are computed in {} without a scale, so small values become zero, and large values overflow. "
+                       "Train with a loss scaler",
+                       tensors.size(), to_string(dtype));
+}
+
+std::string unsafe_conversion(const NumericsDecision &decision, const Roles &roles) {
+    const auto words = decision.is_policys() ? std::pair("warning", "without a scale, so small values become zero, and large values "
+                                                                    "overflow or saturate. Add 'scale: {by: max}' to the rule")
+                                             : std::pair("note", "by the program itself without a scale, so small values become zero");
+    return fmt::format("{}: {} ({}) is converted to {} {}", words.first, name_to_string(decision.tensor), use_of(decision, roles),
+                       to_string(decision.stored), words.second);
+}
+
+/// Returns for each decision the line that follows the table, or an empty text. The first decision of a rule with `compute` has the line of
+/// all of them.
+std::vector<std::string> notes_of(const std::vector<NumericsDecision> &decisions, const Roles &roles) {
+    std::vector<std::string> notes;
+    bool has_arithmetic = false;
+    for (const NumericsDecision &decision : decisions) {
+        notes.emplace_back();
+        if (!decision.is_unsafe()) continue;
+        if (decision.computes) {
+            if (!has_arithmetic) notes.back() = unsafe_arithmetic(decisions, decision.stored);
+            has_arithmetic = true;
+        } else if (decision.is_policys() || size_of(decision.stored) == 1) { // a program in f16 rounds most of its arrays
+            notes.back() = unsafe_conversion(decision, roles);
+        }
+    }
+    return notes;
 }
 
 void print_table(const std::vector<NumericsDecision> &decisions, const Roles &roles) {
-    std::vector<Row> rows{{"tensor", "use", "format", "scale", "policy", "scope", "source"}};
+    std::vector<Row> rows{{"tensor", "use", "format", "scale", "policy", "direction", "scope", "source"}};
     for (const NumericsDecision &decision : decisions) rows.push_back(row_of(decision, roles));
-    print_rows(std::move(rows), decisions);
-    for (const NumericsDecision &decision : decisions) {
-        // A program in f16 rounds most of its arrays, so they get no note.
-        if (!decision.is_unsafe() || decision.computes || (!decision.is_policys() && size_of(decision.stored) > 1)) continue;
-        const auto words = decision.is_policys() ? std::pair("warning", "without a scale, so small values become zero, and large values "
-                                                                        "overflow or saturate. Add 'scale: {by: max}' to the rule")
-                                                 : std::pair("note", "by the program itself without a scale, so small values become zero");
-        fmt::print("{}: {} ({}) is converted to {} {}\n", words.first, name_to_string(decision.tensor), use_of(decision, roles),
-                   to_string(decision.stored), words.second);
-    }
-    print_unsafe_arithmetic(decisions);
+    print_rows(std::move(rows));
+    for (const std::string &note : notes_of(decisions, roles))
+        if (!note.empty()) fmt::print("{}\n", note);
 }
 
 /// Joins the texts of the operands of a matmul. Equal texts occur once if `merges`.
@@ -121,14 +133,15 @@ Row row_of(const MatmulDecision &matmul) {
         joined_texts(matmul, "; ", true, [](const OperandDecision &operand) { return words(operand.scale); }),
         joined_texts(matmul, "; ", true, [](const OperandDecision &operand) { return short_place(operand.row, "default"); }),
         joined_texts(matmul, "; ", true, [](const OperandDecision &operand) { return operand.why; }),
-        matmul.scope.empty() ? "-" : matmul.scope,
+        std::string(to_string(matmul.direction)),
+        scope_or_dash(matmul.scope),
         short_place(matmul.source, "-")};
 }
 
 void print_matmuls(const std::vector<MatmulDecision> &matmuls) {
-    std::vector<Row> rows{{"tensor", "operands", "formats", "scale", "policy", "because of", "scope", "source"}};
+    std::vector<Row> rows{{"tensor", "operands", "formats", "scale", "policy", "because of", "direction", "scope", "source"}};
     for (const MatmulDecision &matmul : matmuls) rows.push_back(row_of(matmul));
-    print_rows(std::move(rows), matmuls);
+    print_rows(std::move(rows));
 }
 
 nlohmann::ordered_json scale_json(const ScaleOrigin &scale) {
@@ -158,6 +171,7 @@ void print_json(const std::vector<MatmulDecision> &matmuls) {
         }
         list.push_back({{"tensor", matmul.tensor},
                         {"operator", matmul.op},
+                        {"direction", direction_json(matmul.direction)},
                         {"scope", matmul.scope},
                         {"operands", operands},
                         {"source", place_json(matmul.source)}});
@@ -167,17 +181,21 @@ void print_json(const std::vector<MatmulDecision> &matmuls) {
 
 void print_json(const std::vector<NumericsDecision> &decisions, const Roles &roles) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    const std::vector<std::string> notes = notes_of(decisions, roles);
     for (const NumericsDecision &decision : decisions) {
-        const std::string role = role_of(decision, roles);
+        const std::string role = role_of(decision, roles), &note = notes[list.size()];
         list.push_back({{"tensor", decision.tensor},
                         {"place", places[static_cast<size_t>(decision.place)]},
                         {"use", decision.use},
                         {"role", role.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(role)},
+                        {"direction", direction_json(decision.direction)},
                         {"scope", decision.scope},
                         {"format", to_string(decision.stored)}});
         list.back().update(scale_json(decision.scale));
-        list.back().update(
-            {{"policy", place_json(decision.row)}, {"source", place_json(decision.source)}, {"safe", !decision.is_unsafe()}});
+        list.back().update({{"policy", place_json(decision.row)},
+                            {"source", place_json(decision.source)},
+                            {"safe", !decision.is_unsafe()},
+                            {"note", note.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(note)}});
     }
     print(list);
 }
@@ -187,6 +205,7 @@ void print_json(const std::vector<NumericsDecision> &decisions, const Roles &rol
 void add_explain(CLI::App &app) {
     struct ExplainCommand {
         ProgramOptions program;
+        TableFilter filter;
         bool json = false, matmuls = false;
     };
     const auto command = std::make_shared<ExplainCommand>();
@@ -197,15 +216,20 @@ void add_explain(CLI::App &app) {
     explain->add_flag(
         "--matmuls", command->matmuls,
         "Print one row per matmul and convolution instead: the formats of its operands, and the conditions of the rule that decides.");
+    command->filter.add_to(*explain);
     explain->callback([command] {
         const Rulebook rulebook = command->program.load_rulebook();
         const Program program = command->program.load_program(rulebook);
         const CompileOptions options{.policy = command->program.load_numerics(), .checks_types = false, .takes_notes = true};
         const PolicyDecisions decisions = run_passes(program, rulebook, options, Stage::formats).notes.decisions;
         if (command->matmuls) {
-            command->json ? print_json(decisions.all_matmuls()) : print_matmuls(decisions.all_matmuls());
+            std::vector<MatmulDecision> matmuls = decisions.all_matmuls();
+            command->filter.apply(matmuls);
+            command->json ? print_json(matmuls) : print_matmuls(matmuls);
         } else {
-            command->json ? print_json(decisions.all_sites(), roles_of(program)) : print_table(decisions.all_sites(), roles_of(program));
+            std::vector<NumericsDecision> sites = decisions.all_sites();
+            command->filter.apply(sites);
+            command->json ? print_json(sites, roles_of(program)) : print_table(sites, roles_of(program));
         }
     });
 }

@@ -42,10 +42,28 @@ int64_t made_non_finite(const Operation &operation, const Array &result) {
     return first < 0 || has(is_nan) ? -1 : first;
 }
 
-std::string index_of(int64_t number, const std::vector<int64_t> &shape) {
-    std::vector<int64_t> index(shape.size());
-    for (size_t axis = shape.size(); axis-- > 0; number /= shape[axis]) index[axis] = number % shape[axis];
+/// Returns the index of an element, `[b 3, 7]`. An axis whose extent is a symbol has the name of the symbol.
+std::string index_of(int64_t number, const std::vector<int64_t> &shape, const Extents &extents) {
+    std::vector<std::string> index(shape.size());
+    for (size_t axis = shape.size(); axis-- > 0; number /= shape[axis]) {
+        const bool is_named = axis < extents.size() && !extents[axis].is_static();
+        index[axis] = fmt::format("{}{}", is_named ? to_string(extents[axis]) + " " : "", number % shape[axis]);
+    }
     return fmt::format("[{}]", fmt::join(index, ", "));
+}
+
+/// Returns ` in block1/scores, forward (model.py:12)`, or what of it is known.
+std::string place_of(const Origin &origin, bool has_gradient) {
+    std::string text = origin.scope.empty() ? "" : " in " + origin.scope;
+    if (has_gradient && origin.direction != Direction::none) text += fmt::format(", {}", to_string(origin.direction));
+    return origin.location.line == 0 ? text : text + " (" + short_place(origin.location, "") + ")";
+}
+
+bool has_gradient(const Program &program) {
+    return std::ranges::any_of(program.nodes, [](const Node &node) {
+        return node.role == Role::cotangent ||
+               std::ranges::any_of(node.regions, [](const Region &region) { return has_gradient(*region); });
+    });
 }
 
 } // namespace
@@ -53,6 +71,7 @@ std::string index_of(int64_t number, const std::vector<int64_t> &shape) {
 std::vector<Array> interpret_until_non_finite(const Program &program, const std::vector<Array> &inputs, const Rulebook &rulebook,
                                               std::string &text) {
     std::map<const Program *, Origins> origins_of; // of the program and of its regions
+    const Directions directions(program);
     text = "first non-finite: none (no operator produces an infinity or a NaN)";
     bool is_found = false;
     return interpret(program, inputs, rulebook, Mode::stored, [&](Operation &operation) {
@@ -64,11 +83,11 @@ std::vector<Array> interpret_until_non_finite(const Program &program, const std:
             if (element < 0) continue;
             is_found = true;
             const Node &node = *operation.node;
-            const std::string scope = node.scope.empty() ? "" : " in " + node.scope, place = short_place(node.location, "");
-            const Origins &origins = origins_of.try_emplace(operation.program, *operation.program).first->second;
-            text =
-                fmt::format("first non-finite: {}, operator {}{}{}, element {} is {}", name_to_string(origins.of(node.results[i]).tensor),
-                            node.op, scope, place.empty() ? "" : " (" + place + ")", index_of(element, result.shape), result.data[element]);
+            const Origins &origins = origins_of.try_emplace(operation.program, *operation.program, directions).first->second;
+            const Origin own{"", node.location, node.op, node.scope, directions.of(node)};
+            text = fmt::format("first non-finite: {}, operator {}{}, element {} is {}", name_to_string(origins.of(node.results[i]).tensor),
+                               node.op, place_of(own, has_gradient(program)),
+                               index_of(element, result.shape, operation.program->type(node.results[i]).shape), result.data[element]);
             if (operation.step >= 0) text += fmt::format(", in step {} of its loop", operation.step);
         }
     });
@@ -80,8 +99,12 @@ std::string to_text(const NonFinite &first, const Plan &plan, const std::functio
     const auto buffer = std::ranges::find(plan.buffers, first.buffer, &PlanBuffer::name);
     if (buffer != plan.buffers.end()) {
         const Origin &origin = buffer->origin;
+        const bool has_backward =
+            std::ranges::any_of(plan.buffers, [](const PlanBuffer &each) { return each.origin.direction == Direction::backward; });
         if (!origin.tensor.empty() && origin.tensor != first.buffer) text += " of " + name_to_string(origin.tensor);
-        if (origin.location.line > 0) text += " (" + short_place(origin.location, "") + ")";
+        Origin place = origin;
+        if (origin.is_unnamed()) place.scope.clear(); // the tensor's name has the scope
+        text += place_of(place, has_backward);
     }
     text += fmt::format(", step {} ({})", first.step, first.kernel);
     if (!first.loops.empty()) text += ", in " + first.loops;

@@ -3,7 +3,9 @@
 #include "tool/common.h"
 #include "tool/loop_list.h"
 #include "tool/message_list.h"
+#include "tool/table_filter.h"
 #include "tool/tables.h"
+#include "tool/written_tensors.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -35,6 +37,7 @@ private:
 
 struct InspectCommand {
     ProgramOptions program;
+    TableFilter filter;
     BuildOptions build; ///< provides the target, its compute capabilities and whether the program is traceable
     bool costs = false;
 
@@ -55,7 +58,7 @@ struct InspectCommand {
         if (costs) options.after_pass = [&](const std::string &pass, const Program &made) { measured.add(pass, made); };
         const Compiled compiled = run_passes(loaded, rulebook, options, Stage::kernels);
         if (costs) return;
-        print(compiled.notes.fusion);
+        print(compiled.notes.fusion, compiled.forms.main.origins);
         const std::string loops = list_loops(compiled.forms.main.program, facts.is_gpu);
         if (!loops.empty()) fmt::print("\nloops and branches:\n{}", loops);
         for (const std::string &left : compiled.notes.left_loops) fmt::print("  {}\n", left);
@@ -94,17 +97,50 @@ struct InspectCommand {
             fmt::print("  {} ({}): {}\n", name_to_string(update.argument), short_place(update.location, "-"), reason);
     }
 
-    static void print(const FusionReport &report) {
-        for (size_t i = 0; i < report.kernels.size(); i++) {
-            const KernelReport &kernel = report.kernels[i];
-            fmt::print("{:>3}  {:<9} {}\n", i, kernel.kind, kernel.kernel);
+    /// A kernel, the tensors that it computes, and their names and scopes for the filter.
+    struct ShownKernel {
+        size_t number;
+        std::vector<Origin> written = {};
+        std::vector<RowSubject> subjects = {};
+    };
+
+    static std::vector<ShownKernel> numbered(const FusionReport &report, const std::map<std::string, Origin> &origins) {
+        std::vector<ShownKernel> kernels;
+        for (const KernelReport &kernel : report.kernels) {
+            ShownKernel &shown = kernels.emplace_back(ShownKernel{kernels.size()});
+            for (const std::string &value : kernel.values) {
+                const auto found = origins.find(value);
+                shown.written.push_back(found == origins.end() ? Origin{value, {}} : found->second);
+                shown.subjects.push_back({shown.written.back().tensor, shown.written.back().scope});
+            }
+        }
+        return kernels;
+    }
+
+    /// Prints the kernels that compute a tensor of the filter, and the edges between them and other kernels.
+    void print(const FusionReport &report, const std::map<std::string, Origin> &origins) const {
+        const bool has_gradient =
+            std::ranges::any_of(origins, [](const auto &entry) { return entry.second.direction == Direction::backward; });
+        std::vector<ShownKernel> shown = numbered(report, origins);
+        filter.apply(shown);
+        for (const auto &[number, written, subjects] : shown) {
+            const KernelReport &kernel = report.kernels[number];
+            fmt::print("{:>3}  {:<9} {}\n", number, kernel.kind, kernel.kernel);
+            fmt::print("     computes    {}\n", in_words(written, has_gradient));
             fmt::print("     fuses       {}\n", fmt::join(kernel.fused, " "));
             if (!kernel.recomputed.empty()) fmt::print("     recomputes  {}\n", fmt::join(kernel.recomputed, " "));
             fmt::print("     reads {} bytes, writes {} bytes, {} FLOPs\n", to_string(kernel.bytes_read), to_string(kernel.bytes_written),
                        to_string(kernel.flops));
         }
-        if (!report.edges.empty()) fmt::print("\nnot fused:\n");
-        for (const UnfusedEdge &edge : report.edges) {
+        std::vector<UnfusedEdge> edges = report.edges;
+        std::erase_if(edges, [&](const UnfusedEdge &edge) {
+            const auto is_shown = [&](int kernel) {
+                return std::ranges::count(shown, static_cast<size_t>(kernel), &ShownKernel::number) > 0;
+            };
+            return !is_shown(edge.producer) && !is_shown(edge.consumer);
+        });
+        if (!edges.empty()) fmt::print("\nnot fused:\n");
+        for (const UnfusedEdge &edge : edges) {
             std::vector<std::string> values = edge.values;
             std::ranges::transform(values, values.begin(), name_to_string);
             fmt::print("{:>3} -> {:<3} {}: {}\n", edge.producer, edge.consumer, fmt::join(values, ", "), edge.reason);
@@ -117,10 +153,13 @@ struct InspectCommand {
 void add_inspect(CLI::App &app) {
     const auto command = std::make_shared<InspectCommand>();
     CLI::App *inspect = app.add_subcommand(
-        "inspect", "Print the kernels of a program: their operators, bytes and FLOPs, and why other operators are not fused.");
+        "inspect",
+        "Print the kernels of a program: the tensors that they compute, their operators, bytes and FLOPs, and why other operators are "
+        "not fused.");
     command->program.add_to(*inspect)->required();
     add_target(*inspect, command->build);
     add_verify(*inspect, command->build);
+    command->filter.add_to(*inspect);
     inspect->add_flag("--costs", command->costs,
                       "Print the cost of each compiler pass instead: CPU seconds, nodes after the pass, peak memory.");
     inspect->callback([command] { command->run(); });

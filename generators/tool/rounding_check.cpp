@@ -41,8 +41,9 @@ constexpr double unusual_ratio = 256;
 /// Checks the nodes of a program, or of one of its regions.
 class Checker {
 public:
-    Checker(const Program &program, const std::vector<Array> &inputs, RoundingCheck &check)
-        : program_(program), inputs_(inputs), check_(check), origins_(program), producers_(producers(program)) {
+    Checker(const Program &program, const Directions &directions, const std::vector<Array> &inputs, RoundingCheck &check)
+        : program_(program), directions_(directions), inputs_(inputs), check_(check), origins_(program, directions),
+          producers_(producers(program)) {
         check_arguments();
         for (const Result &result : program.results)
             if (result.argument >= 0 && !result.part.is_scale() && is_float(program.type(result.value).dtype)) add_exact(result.value);
@@ -85,8 +86,13 @@ public:
             const bool has_scale = program_.arguments[result.argument].part != ArrayPart();
             const auto scale = [&](const std::vector<Array> &arrays, size_t data) { return has_scale ? arrays[data + 1].data[0] : 1.0; };
             const Scaled old{inputs_[result.argument].data, scale(inputs_, result.argument)}, made{outputs[i].data, scale(outputs, i)};
-            StateCount row{result.part.array(result.name),    outputs[i].dtype, outputs[i].data.size(), 0, 0,
-                           origins_.of(result.value).location};
+            const Origin origin = origins_.of(result.value);
+            StateCount row{.tensor = result.part.array(result.name),
+                           .format = outputs[i].dtype,
+                           .scope = origin.scope,
+                           .direction = origin.direction,
+                           .elements = outputs[i].data.size(),
+                           .source = origin.location};
             const Array *exact = find_exact(result.value); // an argument that is passed through has no exact value and did not change
             if (exact != nullptr) {
                 count_unmoved(old, made, exact->data, row);
@@ -170,8 +176,12 @@ private:
         const Dtype dtype = operation.results[0].dtype;
         const FormatSpec &format = format_of(dtype);
         const double largest = decode(format, format.max_code), smallest = std::ldexp(1.0, 1 - format.bias);
-        const Origin origin = origins_.of(operation.node->operands[0]);
-        RoundingCount row{origin.tensor, dtype, operation.results[0].data.size(), 0, 0, 0, operation.node->location};
+        RoundingCount row{.tensor = origins_.of(operation.node->operands[0]).tensor,
+                          .format = dtype,
+                          .scope = operation.node->scope,
+                          .direction = directions_.of(*operation.node),
+                          .elements = operation.results[0].data.size(),
+                          .source = operation.node->location};
         const Numbers &given = before(operation, largest), &made = operation.results[0].data;
         check_scale(operation, given, largest);
         for (size_t i = 0; i < made.size(); i++) {
@@ -299,6 +309,7 @@ private:
     }
 
     const Program &program_;
+    const Directions &directions_;
     const std::vector<Array> &inputs_;
     RoundingCheck &check_;
     const Origins origins_;
@@ -313,7 +324,7 @@ private:
 class Checkers {
 public:
     Checkers(const Program &program, const std::vector<Array> &inputs, RoundingCheck &check)
-        : program_(program), check_(check), main_(program, inputs, check) {}
+        : program_(program), directions_(program), check_(check), main_(program, directions_, inputs, check) {}
 
     void run(Operation &operation) { checker(*operation.program).run(operation); }
 
@@ -325,7 +336,7 @@ private:
     Checker &checker(const Program &owner) {
         if (&owner == &program_) return main_;
         std::unique_ptr<Checker> &found = regions_[&owner];
-        if (!found) found = std::make_unique<Checker>(owner, nothing_, check_);
+        if (!found) found = std::make_unique<Checker>(owner, directions_, nothing_, check_);
         return *found;
     }
 
@@ -342,6 +353,7 @@ private:
     }
 
     const Program &program_;
+    const Directions directions_;
     RoundingCheck &check_;
     const std::vector<Array> nothing_;
     Checker main_;

@@ -1,6 +1,6 @@
 #pragma once
 #include "interpret/interpret.h"
-#include "ir/program.h"
+#include "transforms/analysis/directions.h"
 
 namespace scalide {
 
@@ -8,6 +8,8 @@ namespace scalide {
 struct RoundingCount {
     std::string tensor;
     Dtype format;
+    std::string scope = {};                ///< of the conversion
+    Direction direction = Direction::none; ///< of the conversion
     size_t elements = 0;
     size_t zeros = 0;      ///< results that are 0 although the number is not
     size_t saturated = 0;  ///< numbers too large for the format, even after rounding; of infinities, those that become finite
@@ -16,8 +18,9 @@ struct RoundingCount {
     int64_t steps = 0;       ///< in a loop: how often the conversion ran; the counts are of all steps. 0: in no loop
     int64_t first_step = -1; ///< in a loop: the first step, from 0, with a zero or a saturated element; -1: none
     bool operator==(const RoundingCount &other) const {
-        return std::tie(tensor, format, elements, zeros, saturated, subnormals, source.line) ==
-               std::tie(other.tensor, other.format, other.elements, other.zeros, other.saturated, other.subnormals, other.source.line);
+        return std::tie(tensor, format, scope, direction, elements, zeros, saturated, subnormals, source.line) ==
+               std::tie(other.tensor, other.format, other.scope, other.direction, other.elements, other.zeros, other.saturated,
+                        other.subnormals, other.source.line);
     }
 };
 
@@ -25,6 +28,8 @@ struct RoundingCount {
 struct StateCount {
     std::string tensor;
     Dtype format;
+    std::string scope = {};                ///< of the operator that computes the new value
+    Direction direction = Direction::none; ///< of this operator
     size_t elements = 0;
     size_t unmoved = 0;      ///< elements that keep their old value although the exact new value (in f64) differs
     size_t zero_updates = 0; ///< elements whose exact new value is the old value: the update is 0, such as a gradient that was rounded to 0

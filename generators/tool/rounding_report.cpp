@@ -17,22 +17,25 @@ using Row = std::vector<std::string>;
 std::string to_text(const RoundingCheck &check) {
     std::string text;
     const bool has_loops = std::ranges::any_of(check.roundings, [](const RoundingCount &row) { return row.steps > 0; });
-    std::vector<Row> rows{{"rounded", "format", "elements", "to zero", "saturated", "subnormal", "source"}};
+    std::vector<Row> rows{{"rounded", "format", "elements", "to zero", "saturated", "subnormal", "direction", "scope", "source"}};
     if (has_loops) rows[0].insert(rows[0].end(), {"steps", "first with zero or saturated"});
     for (const RoundingCount &row : check.roundings) {
         rows.push_back({name_to_string(row.tensor), std::string(to_string(row.format)), std::to_string(row.elements),
                         std::to_string(row.zeros), std::to_string(row.saturated), std::to_string(row.subnormals),
-                        short_place(row.source, "-")});
+                        std::string(to_string(row.direction)), scope_or_dash(row.scope), short_place(row.source, "-")});
         if (!has_loops) continue;
         rows.back().push_back(row.steps > 0 ? std::to_string(row.steps) : "-");
         rows.back().push_back(row.first_step >= 0 ? std::to_string(row.first_step) : "-");
     }
+    drop_unused_columns(rows);
     text += check.roundings.empty() ? "nothing is rounded to 8 or 16 bits\n" : in_columns(rows);
     if (!check.states.empty()) {
-        rows = {{"state", "format", "elements", "unmoved", "zero updates", "source"}};
+        rows = {{"state", "format", "elements", "unmoved", "zero updates", "direction", "scope", "source"}};
         for (const StateCount &row : check.states)
             rows.push_back({name_to_string(row.tensor), std::string(to_string(row.format)), std::to_string(row.elements),
-                            std::to_string(row.unmoved), std::to_string(row.zero_updates), short_place(row.source, "-")});
+                            std::to_string(row.unmoved), std::to_string(row.zero_updates), std::string(to_string(row.direction)),
+                            scope_or_dash(row.scope), short_place(row.source, "-")});
+        drop_unused_columns(rows);
         text += "\n" + in_columns(rows);
     }
     if (!check.uncompared.empty()) text += "\nstate from a loop or branch, not compared:";
@@ -56,6 +59,8 @@ std::string to_json(const RoundingCheck &check) {
                              {"zeros", row.zeros},
                              {"saturated", row.saturated},
                              {"subnormals", row.subnormals},
+                             {"direction", direction_json(row.direction)},
+                             {"scope", row.scope},
                              {"source", place_json(row.source)},
                              {"steps", row.steps},
                              {"first_step", row.first_step}});
@@ -65,6 +70,8 @@ std::string to_json(const RoundingCheck &check) {
                           {"elements", row.elements},
                           {"unmoved", row.unmoved},
                           {"zero_updates", row.zero_updates},
+                          {"direction", direction_json(row.direction)},
+                          {"scope", row.scope},
                           {"source", place_json(row.source)}});
     for (const ScaleMisfit &row : check.misfits)
         misfits.push_back({{"tensor", row.tensor}, {"scale", row.scale}, {"amax", row.amax}, {"problem", row.problem}});

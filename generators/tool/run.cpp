@@ -3,7 +3,9 @@
 #include "tool/compiled_program.h"
 #include "tool/first_non_finite.h"
 #include "tool/rounding_check.h"
+#include "tool/table_filter.h"
 #include "tool/tables.h"
+#include "tool/written_tensors.h"
 #include "transforms/analysis/passes.h"
 #include "transforms/calls/calls.h"
 #include <algorithm>
@@ -38,29 +40,36 @@ bool has_loops_alone(const Program &program) {
     return std::ranges::any_of(program.nodes, [](const Node &node) { return !node.regions.empty(); }) && !derives_programs(program);
 }
 
-/// Returns a table of the steps, and their sum.
-std::string profile_table(const std::vector<StepCost> &steps) {
+/// Returns a table of the steps, and their sum. A step of a variant of the program, which the plan does not have, has no tensors.
+std::string profile_table(const std::vector<StepCost> &steps, const Plan &plan) {
     double seconds = 0;
     uint64_t bytes = 0;
     for (const StepCost &step : steps) {
         seconds += step.seconds;
         bytes += step.bytes;
     }
-    std::vector<std::vector<std::string>> rows = {{"step", "kernel", "us", "share", "bytes", "GB/s"}};
-    const auto add = [&](const std::string &step, const StepCost &cost) {
+    std::vector<std::vector<std::string>> rows = {
+        {"step", "kernel", "us", "share", "bytes", "GB/s", "computes", "direction", "scope", "source"}};
+    const auto add = [&](const std::string &step, const StepCost &cost, const WrittenTensors &written) {
         const double share = seconds > 0 ? 100 * cost.seconds / seconds : 0,
                      speed = cost.seconds > 0 ? 1e-9 * double(cost.bytes) / cost.seconds : 0;
         rows.push_back({step, cost.kernel, fmt::format("{:.1f}", 1e6 * cost.seconds), fmt::format("{:.1f} %", share),
-                        fmt::format("{}", cost.bytes), fmt::format("{:.1f}", speed)});
+                        fmt::format("{}", cost.bytes), fmt::format("{:.1f}", speed), written.tensors, written.direction, written.scope,
+                        written.source});
     };
-    for (size_t i = 0; i < steps.size(); i++) add(fmt::format("{}", i), steps[i]);
-    add("all", {"", seconds, bytes});
+    for (size_t i = 0; i < steps.size(); i++) {
+        const bool is_planned = i < plan.steps.size() && plan.steps[i].kernel == steps[i].kernel;
+        add(fmt::format("{}", i), steps[i], in_columns(is_planned ? plan.steps[i].writes : std::vector<Origin>()));
+    }
+    add("all", {"", seconds, bytes}, in_columns(std::vector<Origin>()));
+    drop_unused_columns(rows);
     return in_columns(rows);
 }
 
 struct RunCommand {
     ProgramOptions program;
     BuildOptions build;
+    TableFilter filter;
     std::string inputs, outputs, mode, cache;
     int profiled_runs = 0, ranks = 0; // 0: not given
     bool mpi = false;
@@ -144,6 +153,7 @@ struct RunCommand {
         fmt::print(stderr, "interpreting {} operators, element by element: this is slow for large arrays\n", program_to_run.nodes.size());
         RoundingCheck found;
         std::vector<Array> outputs_in_order = interpret_and_check(program_to_run, inputs_in_order, rulebook, found);
+        filter.apply(found.roundings, found.states, found.misfits);
         fmt::print("{}", json ? to_json(found) : to_text(found));
         return outputs_in_order;
     }
@@ -179,7 +189,7 @@ struct RunCommand {
         const CompiledProgram compiled(loaded, rulebook, build, program.home);
         const LoadedProgram &library = compiled.library;
         const auto find = [&](const std::string &name) { return compiled.find(name, arrays); };
-        if (profiled_runs > 0) fmt::print("{}", profile_table(library.profile(find, profiled_runs)));
+        if (profiled_runs > 0) fmt::print("{}", profile_table(library.profile(find, profiled_runs), compiled.plan()));
         if (!check_finite) return library.run(find, trace ? print_array : Show());
         NonFinite non_finite;
         std::vector<HostArray> results = library.run(find, {}, &non_finite);
@@ -233,6 +243,7 @@ void add_run(CLI::App &app) {
         "zero, saturated and subnormal elements. For each state: elements that the update did not change.");
     check->excludes("--interpret")->excludes("--trace")->excludes("--check-finite")->excludes("--profile");
     add_ranks(*run, *command);
+    for (CLI::Option *option : command->filter.add_to(*run)) option->needs(check);
     run->add_flag("--json", command->json, "Print the counts of --check as JSON.")->needs(check);
     add_target(*run, command->build);
     add_libraries(*run, command->build);

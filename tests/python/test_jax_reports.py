@@ -65,15 +65,17 @@ def line_of(source):
 def test_explain(scaled):
     decisions = scaled.explain()
     lines = repr(decisions).splitlines()
-    assert len(lines) == len(decisions) + 1 and lines[0].split() == ["tensor", "use", "format", "scale", "policy", "source"]
+    assert len(lines) == len(decisions) + 1 and lines[0].split() == ["tensor", "use", "format", "scale", "policy", "direction", "source"]
     operands = [decision for decision in decisions if decision.use == "dot_general.lhs"]
     assert operands and all("@" in line_of(decision.source) and decision.format == "f16" for decision in operands)
     argument, product, state = scaled.explain("w.a")
-    assert argument[:4] == ("w.a", "inout argument", "f16", "given by the caller") and argument.source == "-" and product.use == "dot_general.rhs"
+    assert argument[:4] == ("w.a", "inout argument", "f16", "given by the caller") and (argument.direction, argument.source) == ("-", "-") and product.use == "dot_general.rhs"
+    assert [product.direction, state.direction] == ["forward", "update"]
     assert (state.use, state.scale, state.safe) == ("result", "current (from a bound of its data, rescale_state)", True) and "RATE * g" in line_of(state.source)
     assert re.fullmatch(r"f16_scaled\.yaml:\d+", state.policy)
-    assert {decision.tensor for decision in scaled.explain("w.*")} == {"w.a", "w.b"}
-    assert error_of(scaled.explain, "w.c") == "ValueError: step: unknown tensor 'w.c'. Did you mean 'w.b'?"
+    assert {decision.tensor for decision in scaled.explain("w.**")} == {"w.a", "w.b"}
+    assert error_of(scaled.explain, "w.c") == "ValueError: step: no row of the table has a tensor that matches 'w.c'. Did you mean 'w.a'?"
+    assert error_of(scaled.explain_matmuls, scope="h/**") == "ValueError: step: no row of the table has a scope that matches 'h/**'. Run without the option to see all rows"
     alone = scalide.Library(scaled.path)
     assert error_of(alone.explain).startswith("ValueError: step: explain needs the program of the library")
 
@@ -105,7 +107,8 @@ def test_programs_and_libraries_can_be_pickled(program, scaled):
 
 def test_explain_matmuls(program, scaled, tmp_path):
     matmuls = scaled.explain_matmuls()
-    assert re.split("  +", repr(matmuls).splitlines()[0]) == ["tensor", "operands", "formats", "scale", "policy", "because of", "source"]
+    assert re.split("  +", repr(matmuls).splitlines()[0]) == ["tensor", "operands", "formats", "scale", "policy", "because of", "direction", "source"]
+    assert [matmul.direction for matmul in matmuls] == ["forward", "forward", "backward", "backward", "backward"]
     assert all("@" in line_of(matmul.source) and matmul.formats == "f16 @ f16" and matmul.because_of == "operand: any" for matmul in matmuls)
     policy = tmp_path / "ends.yaml"
     policy.write_text("policy: ends\nextends: f8_master\nrules:\n  - {op: dot_general, operand: any, layer: last}\n")
@@ -120,8 +123,8 @@ def test_check_counts():
     library = scalide.build(scalide.Program(TEXT))
     x = np.float32([0, 1, 1e-9, 500, np.inf, 0.002, -1e-9])
     found = library.check(x, np.ones(7, np.float32))
-    assert found.roundings == (("x", "f8_e4m3fn", 7, 2, 1, 1, "counts.scl:2"),)
-    assert found.states == (("m", "f32", 7, 2, 1, "counts.scl:3"),) and found.misfits == ()
+    assert found.roundings == (("x", "f8_e4m3fn", 7, 2, 1, 1, "forward", "-", "counts.scl:2"),)
+    assert found.states == (("m", "f32", 7, 2, 1, "update", "-", "counts.scl:3"),) and found.misfits == ()
     assert repr(found).splitlines()[0].split() == ["tensor", "format", "elements", "zeros", "saturated", "subnormals", "source"]
     assert library.check([1.0], np.float64([1.0])).states[0].unmoved == 0  # lists and 64 bits, as a call takes them
     for wrong in ((x.astype(np.float16), x), (x, x[1:]), (x,), (x, "x")):

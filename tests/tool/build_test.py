@@ -69,7 +69,7 @@ def kernels_with_their_steps_and_lines(scratch):
     for word in "compiled", "cached  ":
         lines = scratch.run(*arguments).stderr.splitlines()
         assert sorted(line.split("] ")[1] for line in lines if line.startswith("[")) == [
-            f"{word} contract_1: 2 steps, first layers.scl:3", f"{word} row_1: 1 step, first layers.scl:6"], lines  # fmt: skip
+            f"{word} contract_1: 2 steps, first b (layers.scl:3)", f"{word} row_1: 1 step, first s (layers.scl:6)"], lines  # fmt: skip
 
 
 def many_axes_between_kernels(scratch):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "support"))
-from tool import Scratch  # noqa: E402
+from tool import Scratch, floats, safetensors  # noqa: E402
 
 PROGRAM, UNSCALED, OWN = HERE / "two_layers.scl", HERE / "unscaled.yaml", HERE / "own_formats.scl"
 BUILD_LINES = {
@@ -45,9 +45,11 @@ def explained(scratch):
 def as_json(scratch):
     rows = json.loads(scratch.succeed("explain", PROGRAM, "--numerics", UNSCALED, "--json"))
     operand = next(row for row in rows if row["place"] == "operand" and row["tensor"] == "x")
-    assert operand == {"tensor": "x", "place": "operand", "use": "dot_general.lhs", "role": None, "scope": "", "format": "f8_e4m3fn", "scale": "none", "scale_operator": None,
+    assert operand == {"tensor": "x", "place": "operand", "use": "dot_general.lhs", "role": None, "direction": "forward", "scope": "", "format": "f8_e4m3fn", "scale": "none", "scale_operator": None,
                        "scale_state": None, "scale_block": None, "scale_format": None, "scale_text": "none",
-                       "policy": {"file": str(UNSCALED), "line": 3}, "source": {"file": str(PROGRAM), "line": 3}, "safe": False}, operand
+                       "policy": {"file": str(UNSCALED), "line": 3}, "source": {"file": str(PROGRAM), "line": 3}, "safe": False,
+                       "note": "warning: x (dot_general.lhs) is converted to f8_e4m3fn without a scale, so small values become zero, and large values "
+                               "overflow or saturate. Add 'scale: {by: max}' to the rule"}, operand
     scaled = json.loads(scratch.succeed("explain", PROGRAM, "--numerics", "f8_master", "--json"))
     assert {row["scale_operator"] for row in scaled if row["place"] == "operand"} == {"dynamic_rescale"}, scaled
     assert all(row["safe"] for row in scaled), scaled
@@ -88,6 +90,59 @@ def matmuls(scratch):
     assert {key: first["operands"][0][key] for key in operand} == operand and first["operands"][0]["because_of"] == "operands: any", first
     printed = scratch.succeed("build", PROGRAM, "--numerics", policy, "-o", "ends").splitlines()
     assert printed[-1].startswith("ends: 0 of 2 matmuls in 8 or 16 bits, 1 kept by ends.yaml:3; "), printed
+
+
+#: A step with a gradient: forward, backward and update, in scopes.
+STEP = """program step(x: f32[4, 8], w: f32[8, 8] inout, m: f32[] inout) -> (loss: f32[], w = w1, m = m1) {
+  scope "layer" {
+    y = dot_general(x, w) {contract: [[1], [0]]}
+    a = tanh(y)
+  }
+  loss = reduce_sum(a) {axes: [0, 1]}
+  one = broadcast_in_dim(loss) {shape: [4, 8], dims: []} cotangent
+  scope "layer" {
+    da = mul(y, one) cotangent
+    dw = dot_general(x, da) {contract: [[0], [0]]} cotangent
+  }
+  change = mul(dw, 0.1)
+  w1 = sub(w, change)
+  m1 = add(m, loss)
+}
+"""
+
+
+def names_everywhere(scratch):
+    """Each report names direction, scope and line of what a kernel or a conversion computes, and has the same filters."""
+    step = scratch.path / "step.scl"
+    step.write_text(STEP)
+    rows = {(row["tensor"], row["use"] or row["place"]): (row["direction"], row["scope"]) for row in json.loads(scratch.succeed("explain", step, "-n", "f8_master", "--json"))}
+    assert rows["x", "argument"] == (None, "") and rows["w", "dot_general.rhs"] == ("forward", "layer") and rows["da", "dot_general.rhs"] == ("backward", "layer")
+    assert (rows["loss", "result"], rows["w", "result"], rows["m", "result"]) == (("forward", ""), ("update", ""), ("update", "")), rows
+    table = [re.split("  +", line) for line in scratch.succeed("explain", step, "-n", "f8_master", "--scope", "layer", "--tensor", "*a").splitlines()]
+    assert table[0][-3:] == ["direction", "scope", "source"] and [(row[0], *row[-3:]) for row in table[1:]] == [("da", "backward", "layer", "step.scl:10")], table
+    matmuls = [re.split("  +", line) for line in scratch.succeed("explain", step, "--matmuls").splitlines()]
+    assert [row[0] + " " + row[-3] for row in matmuls] == ["tensor direction", "y forward", "dw backward"], matmuls
+    computes = re.findall(r" {5}computes +(.*)", scratch.succeed("inspect", step))
+    assert any("loss (forward, step.scl:6)" in line for line in computes) and "w (update, step.scl:13)" in computes and "m (update, step.scl:14)" in computes, computes
+    (only,) = re.findall(r" {5}computes +(.*)", scratch.succeed("inspect", step, "--tensor", "w"))
+    assert only == "w (update, step.scl:13)", only
+    scratch.write("in.safetensors", safetensors({"x": ("F32", [4, 8], floats(*range(32))), "w": ("F32", [8, 8], floats(*range(64))), "m": ("F32", [], floats(1))}))
+    run = ("run", step, "-n", "f8_master", "-i", "in.safetensors", "-o", "out.safetensors")
+    profile = [re.split("  +", line) for line in scratch.succeed(*run, "--profile", "1").splitlines()]
+    assert profile[0][-4:] == ["computes", "direction", "scope", "source"] and any(row[-4:-2] == ["w", "update"] for row in profile), profile
+    counts = [re.split("  +", line) for line in scratch.succeed(*run, "--check", "--scope", "layer").splitlines()]
+    assert counts[0][-3:] == ["direction", "scope", "source"] and {tuple(row[-3:-1]) for row in counts[1:-1]} == {("forward", "layer"), ("backward", "layer")}
+    scratch.succeed("build", step, "-o", "step")
+    steps = json.loads((scratch.path / "step" / "step.json").read_text())["programs"][0]["steps"]
+    written = {row["tensor"]: row for each in steps for row in each["writes"]}
+    assert (written["w"]["direction"], written["w"]["operator"], written["w"]["source"]) == ("update", "sub", "step.scl:13"), written
+    for command in (("explain", step, "-n", "f8_master"), ("inspect", step), (*run, "--check")):
+        refused = scratch.run(*command, "--scope", "layers")
+        assert refused.returncode == 1 and "no row of the table has a scope that matches 'layers'. Did you mean 'layer'?" in refused.stderr, refused.stderr
+    refused = scratch.run("explain", step, "-n", "f8_master", "--tensor", "m", "--scope", "layer")
+    assert "has both a tensor that matches 'm' and a scope that matches 'layer'. Use one of the two filters" in refused.stderr, refused.stderr
+    refused = scratch.run(*run, "--scope", "layer")
+    assert refused.returncode != 0 and "--check" in refused.stderr, refused.stderr
 
 
 def scales_kept(scratch):
@@ -149,6 +204,7 @@ if __name__ == "__main__":
         as_json(scratch)
         roles(scratch)
         matmuls(scratch)
+        names_everywhere(scratch)
         scales_kept(scratch)
         build_lines(scratch)
         inspected(scratch)

@@ -89,7 +89,7 @@ def main(tool, policy, tolerance):
             results[mode] = values(scratch.path / f"{mode}.safetensors")
         profiled = ("run", "mixed.scl", "--numerics", policy, "-i", "in.safetensors", "-o", "profiled.safetensors", "--profile", "3")
         heading, *steps, total, _ = scratch.succeed(*profiled).splitlines()
-        assert heading.split() == ["step", "kernel", "us", "share", "bytes", "GB/s"], heading
+        assert heading.split() == ["step", "kernel", "us", "share", "bytes", "GB/s", "computes", "source"], heading
         assert [line.split()[0] for line in steps] == [str(i) for i in range(len(steps))] and total.startswith("all"), (steps, total)
         assert (scratch.path / "profiled.safetensors").read_bytes() == (scratch.path / "compiled.safetensors").read_bytes()
         refused = scratch.run(*profiled[:-1], "0")

@@ -27,8 +27,7 @@ public:
                 results = add(program, node, std::move(fresh));
             } else {
                 nodes.last.push_back(-1);
-                results = find_region_kind(node.op)->is_loop ? loop(node, fresh.operands, nodes.regions.back())
-                                                             : branches(node, fresh.operands, nodes.regions.back());
+                results = of_regions(node, fresh.operands, nodes.regions.back());
             }
             for (size_t r = 0; r < results.size(); r++) map[size_t(node.results[r])] = results[r];
         }
@@ -39,6 +38,11 @@ public:
     }
 
 private:
+    FlatValues of_regions(const Node &node, const FlatValues &operands, std::vector<FlatNodes> &nodes) {
+        if (node.op == "straight") return append(*node.regions[0], operands, nodes[0]);
+        return find_region_kind(node.op)->is_loop ? loop(node, operands, nodes) : branches(node, operands, nodes);
+    }
+
     FlatValues add(const Program &program, const Node &node, Node fresh) {
         for (size_t r = 0; r < node.results.size(); r++) {
             const Value &value = program.values[size_t(node.results[r])];

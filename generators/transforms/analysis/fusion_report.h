@@ -7,6 +7,7 @@ namespace scalide {
 struct KernelReport {
     std::string kernel; ///< name of the sub-program
     std::string kind;
+    std::vector<std::string> values;     ///< what it computes: names of values between kernels
     std::vector<std::string> fused;      ///< operators that run in this kernel, in program order
     std::vector<std::string> recomputed; ///< operators that other kernels run too (sources, movement, decoding, cheap arithmetic)
     Extent bytes_read, bytes_written;

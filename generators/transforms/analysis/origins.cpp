@@ -41,9 +41,6 @@ bool is_largest_of_a_format(double number) {
     });
 }
 
-/// Returns the operator with its scope, such as `block1/attention/dot_general`.
-Origin operator_of(const Node &node) { return {node.scope.empty() ? node.op : node.scope + "/" + node.op, node.location}; }
-
 } // namespace
 
 std::optional<Limited> limited_operand(const Program &program, const std::vector<int> &producers, const Node &node) {
@@ -71,9 +68,9 @@ ValueId formed_operand(const Program &program, const std::vector<int> &producers
     return node.op == "mul" && is_factor(program, producers, node.operands[0]) ? node.operands[1] : -1;
 }
 
-Origins::Origins(const Program &program)
-    : program_(program), producers_(producers(program)), arguments_(program.values.size(), -1), constants_(program.values.size(), false),
-      magnitudes_(program.values.size(), -1), measured_(program.values.size(), -1) {
+Origins::Origins(const Program &program, const Directions &directions)
+    : program_(program), directions_(directions), producers_(producers(program)), arguments_(program.values.size(), -1),
+      constants_(program.values.size(), false), magnitudes_(program.values.size(), -1), measured_(program.values.size(), -1) {
     for (size_t i = 0; i < program.arguments.size(); i++) arguments_[program.arguments[i].value] = static_cast<int>(i);
     for (size_t i = 0; i < program.values.size(); i++) by_name_.emplace(program.values[i].name, static_cast<ValueId>(i));
     for (const Node &node : program.nodes) measure(node);
@@ -111,6 +108,17 @@ ValueId Origins::copied(const Node &node) const {
     return scaled >= 0 && of(scaled).tensor == of(node.operands[0]).tensor ? node.operands[0] : -1;
 }
 
+Origin Origins::computed(const std::string &tensor, const Node &node) const {
+    if (node.location.line == 0 && !tensor.empty() && moves_one_array(node)) { // a copy that a pass made
+        Origin origin = of(node.operands[0]);
+        origin.tensor = tensor;
+        return origin;
+    }
+    Origin origin{tensor, node.location, node.op, node.scope, directions_.of(node)};
+    if (tensor.empty()) origin.tensor = origin.path();
+    return origin;
+}
+
 Origin Origins::of(ValueId value) const {
     std::set<ValueId> seen; // a value is made from data that carries its own name
     while (true) {
@@ -130,27 +138,36 @@ Origin Origins::of(ValueId value) const {
         }
         const std::string &name = row.part.array(row.name);
         const bool is_copy = !node.operands.empty() && row.part.of.empty() && is_form(row.name, program_.value_name(node.operands[0]));
-        if (!is_copy && !is_made_up(name)) return {name, node.location};
+        if (!is_copy && !is_made_up(name)) return computed(name, node);
         const ValueId next = is_copy ? node.operands[0] : measured_[value] >= 0 ? measured_[value] : copied(node);
-        if (next < 0 || seen.contains(next)) return operator_of(node);
+        if (next < 0 || seen.contains(next)) return computed("", node);
         value = next;
     }
 }
 
-std::map<std::string, Origin> origins_by_name(const Program &program) {
-    const Origins origins(program);
+namespace {
+
+std::map<std::string, Origin> origins_of(const Program &program, const Directions &directions) {
+    const Origins origins(program, directions);
     std::map<std::string, Origin> found;
     for (size_t value = 0; value < program.values.size(); value++)
         found.emplace(program.values[value].name, origins.of(static_cast<ValueId>(value)));
     for (const Node &node : program.nodes)
-        for (const Region &region : node.regions) found.merge(origins_by_name(*region));
+        for (const Region &region : node.regions) found.merge(origins_of(*region, directions));
     const std::vector<int> makers = producers(program);
     for (const Result &result : program.results) {
         const int maker = makers[result.value];
-        const Location location = maker < 0 ? origins.of(result.value).location : program.nodes[maker].location;
-        found.insert_or_assign(result.name, Origin{result.part.array(result.name), location});
+        Origin origin = origins.of(result.value);
+        if (maker >= 0 && program.nodes[maker].location.line > 0) origin.location = program.nodes[maker].location;
+        origin.tensor = result.part.array(result.name);
+        found.insert_or_assign(result.name, origin);
+        if (result.argument >= 0) found.insert_or_assign(program.value_name(result.value), origin);
     }
     return found;
 }
+
+} // namespace
+
+std::map<std::string, Origin> origins_by_name(const Program &program) { return origins_of(program, Directions(program)); }
 
 } // namespace scalide

@@ -1,3 +1,4 @@
+#include "transforms/analysis/splice.h"
 #include "transforms/differentiate/body_vjp.h"
 #include "transforms/differentiate/region_vjps.h"
 #include <algorithm>

@@ -134,7 +134,10 @@ Program form_straight(const Program &shaped, const TargetFacts &facts, bool is_i
     Program fused = extract_kernels(kernels.groups(), order, set);
     if (report != nullptr) {
         FusionReport part = explain_fusion(kernels.groups(), order);
-        for (size_t call = 0; call < order.size(); ++call) part.kernels[call].kernel = fused.nodes[call].attributes.at("program").word;
+        for (size_t call = 0; call < order.size(); ++call) {
+            part.kernels[call].kernel = fused.nodes[call].attributes.at("program").word;
+            for (const ValueId value : fused.nodes[call].results) part.kernels[call].values.push_back(fused.value_name(value));
+        }
         append(*report, std::move(part));
     }
     fused.attributes.erase(repeated_attribute);

@@ -60,16 +60,17 @@ struct Compute {
 /// What the numerics of a program and of its regions have in common.
 struct Shared {
     Shared(const Program &source, const Rulebook &rules, const Policy &of)
-        : rulebook(rules), policy(of), flat(flattened(source)), matcher(of, rules, flat.program),
+        : rulebook(rules), policy(of), flat(flattened(source)), directions(directions_of(flat.program)), matcher(of, rules, flat.program),
           propagates(of.propagates || is_scaled(source)), rescales(!of.propagates && is_scaled(source) && scales_arrays(of, rules)) {}
 
     const Rulebook &rulebook;
     const Policy &policy;
     const Flat flat;
-    PolicyMatcher matcher; ///< of the flat program
-    int64_t streams = 0;   ///< number of insertions that round stochastically; the first has stream 1
-    const bool propagates; ///< see Policy::propagates
-    const bool rescales;   ///< roundings by the program get a scale of their own
+    const std::vector<Direction> directions; ///< of the nodes of the flat program
+    PolicyMatcher matcher;                   ///< of the flat program
+    int64_t streams = 0;                     ///< number of insertions that round stochastically; the first has stream 1
+    const bool propagates;                   ///< see Policy::propagates
+    const bool rescales;                     ///< roundings by the program get a scale of their own
 };
 
 /// Rewrites a program in f32. Each value of the source is mapped to an f32 value. If the value is rounded to a low-precision dtype, that
@@ -108,6 +109,7 @@ private:
     ValueId as_read(const ReadArgument &argument);
     bool is_conversion(const Node &node) const;
     Node in_flat(const Node &node) const;
+    Direction direction_of(const Node &node) const;
     void place(const Node &node);
     void place_regions(const Node &node);
     void run_regions(Node &fresh, const Node &node, const std::vector<FlatNodes> &nodes);
@@ -224,6 +226,12 @@ Node Numerics::in_flat(const Node &node) const {
     return made;
 }
 
+/// Returns the direction of a node of the source program.
+Direction Numerics::direction_of(const Node &node) const {
+    const int flat = nodes_.first[size_t(producers_[node.results[0]])];
+    return flat < 0 ? Direction::none : shared_.directions[size_t(flat)];
+}
+
 /// Arrays enter and leave regions in their own dtypes.
 void Numerics::place_regions(const Node &node) {
     Node fresh = node;
@@ -306,7 +314,8 @@ void Numerics::place_arguments() {
         rewriter_.result().arguments.push_back(
             {fresh, scaled, argument.inout, argument.part, argument.location, argument.initial, argument.supply});
         rewriter_.map(argument.value, fresh);
-        if (is_float(type.dtype)) note({PolicyRule::Place::argument, value.name, "", "", {}, argument.location, fresh}, rule);
+        if (is_float(type.dtype))
+            note({PolicyRule::Place::argument, value.name, "", "", Direction::none, {}, argument.location, fresh}, rule);
         const bool gets_scale = rule != nullptr && !rule->insert.empty();
         if (is_narrow(type.dtype) || scaled || gets_scale) read.push_back({argument.value, scaled, gets_scale ? rule : nullptr});
     }
@@ -345,7 +354,8 @@ void Numerics::place(const Node &node) {
     if (!node.regions.empty()) return place_regions(node);
     const PolicyRule *row = matcher_.node(in_flat(node));
     if (decisions_ != nullptr && matcher_.is_matmul(in_flat(node)))
-        decisions_->matmuls.push_back({rewriter_.source().value_name(node.results[0]), node.op, node.scope, node.location});
+        decisions_->matmuls.push_back(
+            {rewriter_.source().value_name(node.results[0]), node.op, node.scope, direction_of(node), node.location});
     if (row != nullptr && row->replacement) {
         place_replacement(node, *row);
     } else if (is_conversion(node)) {
@@ -562,8 +572,8 @@ void Numerics::note(NumericsDecision decision, const PolicyRule *row) {
 void Numerics::note_operand(const Node &node, size_t index, ValueId value, const PolicyRule &row) {
     const std::vector<OperandSpec> &operands = builder_.rulebook().rule(node.op, node.location).operands;
     const std::string use = node.op + "." + operands[std::min(index, operands.size() - 1)].name;
-    note({PolicyRule::Place::operand, rewriter_.source().value_name(node.operands[index]), use, node.scope, {}, node.location, value},
-         &row);
+    const std::string &tensor = rewriter_.source().value_name(node.operands[index]);
+    note({PolicyRule::Place::operand, tensor, use, node.scope, direction_of(node), {}, node.location, value}, &row);
 }
 
 void Numerics::note_matmul_operand(const Node &node, size_t index, ValueId value, const PolicyRule *row) {
@@ -577,7 +587,7 @@ void Numerics::note_matmul_operand(const Node &node, size_t index, ValueId value
 void Numerics::note_result(const Node &node, size_t index, ValueId value, const PolicyRule *row) {
     const std::string use = node.op + "." + builder_.rulebook().rule(node.op, node.location).result(index).name;
     const std::string &tensor = rewriter_.source().value_name(node.results[index]);
-    note({PolicyRule::Place::node_result, tensor, use, node.scope, {}, node.location, value}, row);
+    note({PolicyRule::Place::node_result, tensor, use, node.scope, direction_of(node), {}, node.location, value}, row);
 }
 
 /// Records one decision for each operand. complete() later finds what the new operator reads.
@@ -587,7 +597,8 @@ void Numerics::note_replacement(const Node &node, ValueId result, const PolicyRu
     const std::vector<OperandSpec> &operands = builder_.rulebook().rule(node.op, node.location).operands;
     for (size_t i = 0; i < node.operands.size(); i++) {
         const std::string use = node.op + "." + operands[std::min(i, operands.size() - 1)].name;
-        note({row.place, rewriter_.source().value_name(node.operands[i]), use, node.scope, {}, node.location, result}, &row);
+        note({row.place, rewriter_.source().value_name(node.operands[i]), use, node.scope, direction_of(node), {}, node.location, result},
+             &row);
         decisions_->sites.back().operand = static_cast<int>(i);
     }
 }
@@ -692,7 +703,8 @@ void Numerics::place_result(const Result &result) {
         if (dtype != Dtype::f32) fresh.value = insert_once("convert_element_type", {fresh.value}, narrowing(dtype, overflow));
         const int producer = producers_[result.value];
         const Location made = producer >= 0 ? source.nodes[producer].location : Location();
-        note({PolicyRule::Place::program_result, result.name, "", "", {}, made, fresh.value}, rule);
+        const Direction direction = producer >= 0 ? direction_of(source.nodes[producer]) : Direction::none;
+        note({PolicyRule::Place::program_result, result.name, "", "", direction, {}, made, fresh.value}, rule);
     }
     rewriter_.result().results.push_back(std::move(fresh));
 }

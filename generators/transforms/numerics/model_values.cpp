@@ -1,39 +1,14 @@
 #include "transforms/numerics/model_values.h"
-#include <algorithm>
+#include "transforms/analysis/directions.h"
 #include <map>
 
 namespace scalide {
 
-namespace {
-
-/// Returns the values on which outputs or gradients depend.
-std::vector<bool> needed_by_model(const Program &program) {
-    std::vector<bool> needed(program.values.size());
-    for (const Result &result : program.results)
-        if (result.argument < 0) needed[result.value] = true;
-    for (const Node &node : program.nodes)
-        if (node.role == Role::cotangent)
-            for (const ValueId result : node.results) needed[result] = true;
-    mark_sources(program, needed);
-    return needed;
-}
-
-} // namespace
-
 std::set<ValueId> model_values(const Program &program) {
-    const std::vector<bool> is_needed = needed_by_model(program);
-    std::vector<bool> from_gradient(program.values.size());
-    for (const Node &node : program.nodes) {
-        const bool depends =
-            node.role == Role::cotangent || std::ranges::any_of(node.operands, [&](ValueId v) { return from_gradient[v]; });
-        for (const ValueId result : node.results) from_gradient[result] = depends;
-    }
+    const std::vector<Direction> directions = directions_of(program);
     std::set<ValueId> made;
-    for (const Node &node : program.nodes) {
-        const bool is_read = std::ranges::any_of(node.results, [&](ValueId value) { return is_needed[value]; });
-        const bool is_gradient = node.role == Role::cotangent;
-        if (is_gradient || (is_read && !from_gradient[node.results[0]])) made.insert(node.results.begin(), node.results.end());
-    }
+    for (size_t i = 0; i < program.nodes.size(); i++)
+        if (directions[i] != Direction::update) made.insert(program.nodes[i].results.begin(), program.nodes[i].results.end());
     return made;
 }
 

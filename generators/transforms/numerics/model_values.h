@@ -3,11 +3,8 @@
 
 namespace scalide {
 
-/// Returns the results of the nodes that belong to a model or to its gradient. The other nodes are updates: an optimizer, a loss scaler,
-/// statistics. Only the data flow decides:
-/// - A node with the role cotangent belongs to a gradient.
-/// - A primal node that depends on a gradient is an update.
-/// - A primal node on which neither a gradient nor an output depends, only new values of inout arguments, is an update.
+/// Returns the results of the nodes of a program without regions that belong to a model or to its gradient. The other nodes have the
+/// direction `update` (transforms/analysis/directions.h): an optimizer, a loss scaler, statistics.
 /// Policies round the arithmetic of models with `compute`, but an update that is rounded to f16 would lose small steps.
 std::set<ValueId> model_values(const Program &program);
 

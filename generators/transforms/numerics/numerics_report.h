@@ -1,7 +1,7 @@
 #pragma once
-#include "ir/program.h"
 #include "rulebook/policy.h"
 #include "rulebook/rulebook.h"
+#include "transforms/analysis/directions.h"
 
 namespace scalide {
 
@@ -36,12 +36,13 @@ std::string described_block(const std::string &block);
 /// What assign_numerics decided at one site of a program.
 struct NumericsDecision {
     PolicyRule::Place place;
-    std::string tensor; ///< name in the source program
-    std::string use;    ///< "dot_general.lhs" for an operand or a result of a node; otherwise empty
-    std::string scope;  ///< of the node
-    Location row;       ///< the policy's rule; none if the program's own types decided
-    Location source;    ///< of the node; of an argument: its declaration
-    ValueId value = -1; ///< in the rewritten program; after complete(): the stored value that is read
+    std::string tensor;  ///< name in the source program
+    std::string use;     ///< "dot_general.lhs" for an operand or a result of a node; otherwise empty
+    std::string scope;   ///< of the node
+    Direction direction; ///< of the node; none for an argument
+    Location row;        ///< the policy's rule; none if the program's own types decided
+    Location source;     ///< of the node; of an argument: its declaration
+    ValueId value = -1;  ///< in the rewritten program; after complete(): the stored value that is read
     Dtype stored = Dtype::f32;
     ScaleOrigin scale = {};
     int operand = -1; ///< set for a node that the policy replaced. Until complete() finds the operand, `value` is the node's result.
@@ -73,6 +74,7 @@ struct MatmulDecision {
     std::string tensor; ///< name of the result in the source program
     std::string op;     ///< after a replacement: the new operator
     std::string scope;
+    Direction direction;
     Location source;
     std::vector<OperandDecision> operands = {};
     ValueId replacement = -1; ///< result of the operator that the policy put in place; -1: none

@@ -80,7 +80,8 @@ PolicyStates::Added &PolicyStates::add(const PolicyState &state, const Owner &ow
     }
     program.arguments.push_back({value, false, true, {}, state.location, state.initial});
     if (decisions_ != nullptr) {
-        decisions_->sites.push_back({PolicyRule::Place::argument, program.value_name(value), state_of_policy, "", {}, {}, value});
+        decisions_->sites.push_back(
+            {PolicyRule::Place::argument, program.value_name(value), state_of_policy, "", Direction::none, {}, {}, value});
         decisions_->sites.back().row = state.location;
     }
     return states_.back();

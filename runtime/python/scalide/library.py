@@ -253,30 +253,35 @@ class Library:
                              "or with a policy that has rows 'statistics'.")  # fmt: skip
         return reports.statistics(self, native)
 
-    def explain(self, tensor: str | None = None) -> Table:
+    def explain(self, tensor: str | None = None, scope: str | None = None) -> Table:
         """Returns the format and the scale that the policy chose for each tensor, as a tuple of `Decision`s that prints as a table.
 
         Runs the tool. Needs the program.
 
         Args:
-            tensor: The name of a tensor, or a glob such as "params.*". Default: all tensors.
+            tensor: The name of a tensor, or a glob such as "params.**". Default: all tensors.
+            scope: A glob for the scopes around the operators, such as "block1/**". Default: all, also outside of scopes.
 
         Raises:
-            ValueError: The library has no program, or no tensor matches.
+            ValueError: The library has no program, or no row matches.
             BuildError: The tool reports an error.
         """
-        return reports.explain(self, tensor)
+        return reports.explain(self, tensor, scope)
 
-    def explain_matmuls(self) -> Table:
+    def explain_matmuls(self, tensor: str | None = None, scope: str | None = None) -> Table:
         """Returns how each matmul and convolution multiplies, and the rule or the reason, as a tuple of `MatmulDecision`s that prints as a table.
 
         Runs the tool. Needs the program.
 
+        Args:
+            tensor: The name of a result, or a glob. Default: all results.
+            scope: A glob for the scopes around the matmuls. Default: all, also outside of scopes.
+
         Raises:
-            ValueError: The library has no program.
+            ValueError: The library has no program, or no row matches.
             BuildError: The tool reports an error.
         """
-        return reports.explain_matmuls(self)
+        return reports.explain_matmuls(self, tensor, scope)
 
     def check(self, *args: Any, **kwargs: Any) -> Check:
         """Runs once in an interpreter, which rounds as kernels do, and counts the effects of rounding.

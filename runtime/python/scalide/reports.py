@@ -1,19 +1,18 @@
 """Reports about a library: decisions of its policy, effects of rounding, the source of an infinity. Each report has a readable repr."""
 from __future__ import annotations
 
-import fnmatch
 import json
 import logging
 import os
+import re
 import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .run_tool import run_tool
+from .run_tool import BuildError, run_tool
 from .saving import save
-from .words import meant
 
 
 class Decision(NamedTuple):
@@ -23,9 +22,11 @@ class Decision(NamedTuple):
     format: str   # "f16"
     scale: str    # "none", "current (from its data, dynamic_rescale)", "delayed (from earlier runs, state x.scale)", "static (from the calibration)" ...
     policy: str   # the rule that decided: "f16_scaled.yaml:7". "default": no rule did
+    direction: str  # of the operator: "forward", "backward" (a gradient), "update" (an optimizer). "-": an argument
     scope: str    # the named scopes around the operator: "block1/attention". "-": none
     source: str   # the source line of the user: "model.py:12:4 (loss)"
     safe: bool    # False: converted to f16 or 8 bits without a scale
+    note: str     # the line that follows the table: a warning about a conversion, or ""
 
 
 class MatmulDecision(NamedTuple):
@@ -36,6 +37,7 @@ class MatmulDecision(NamedTuple):
     scale: str       # as in Decision
     policy: str      # the rule that decided; "default": no rule did
     because_of: str  # the conditions of the rule: "operand: any, layer: first"; "no rule matches"
+    direction: str   # as in Decision
     scope: str       # the named scopes around the matmul. "-": none
     source: str      # the source line of the user
 
@@ -48,6 +50,8 @@ class Rounding(NamedTuple):
     zeros: int       # zeros that come from nonzero numbers
     saturated: int   # numbers that are too large for the format, even after rounding; infinities that become finite
     subnormals: int  # results below the smallest normal number
+    direction: str   # of the conversion, as in Decision
+    scope: str       # the named scopes around the conversion. "-": none
     source: str
 
 
@@ -58,6 +62,8 @@ class State(NamedTuple):
     elements: int
     unmoved: int  # keep the old value although the new value, computed in f64 from the same operands, differs
     zero_updates: int  # have an update of 0, because the gradient is 0 or was rounded to 0
+    direction: str     # of the operator that computes the new value, as in Decision
+    scope: str         # the named scopes around this operator. "-": none
     source: str
 
 
@@ -101,27 +107,40 @@ class NonFinite(NamedTuple):
     source: str = ""                # the source line of the user, or the line of the program
     arguments: tuple[str, ...] = ()  # the arrays of the caller that the step reads and that are not finite
     loops: str = ""  # the steps of the loops around it, which count from 0: "step 17 of scan h"
+    operator: str = ""   # the operator that computes the tensor. "": an argument
+    scope: str = ""      # the named scopes around the operator. "": none
+    direction: str = ""  # "forward", "backward" (a gradient) or "update" (an optimizer). "": an argument
 
     def __str__(self):
         of = f" of {self.of}" if self.of not in ("", self.tensor) else ""
+        if self.scope and self.of != f"{self.scope}/{self.operator}":  # otherwise `of` names the scope
+            of += f" in {self.scope}"
+        of += ", backward" * (self.direction == "backward")
         reads = f"; it reads {', '.join(self.arguments)}, which {'is' if len(self.arguments) == 1 else 'are'} not finite" if self.arguments else ""
         source = f" ({self.source})" if self.source not in ("", "-") else ""
         loops = f", in {self.loops}" if self.loops else ""
         return f"first non-finite: {self.tensor}{of}{source}, step {self.step} ({self.kernel}){loops}{reads}"
 
 
+#: Fields that a table does not print as a column.
+_HIDDEN = ("safe", "note", "histogram")
+
+#: Fields that a table prints only if this holds for one of its rows. A program without a gradient has one direction.
+_OPTIONAL = {"scope": lambda scope: scope != "-", "direction": lambda direction: direction == "backward"}
+
+
 class Table(tuple):
-    """A tuple of rows that prints as a table. A column `scope` is printed if a row has a scope."""
+    """A tuple of rows that prints as a table. It has a column `scope` if a row has a scope, and `direction` if a row is backward."""
 
     def __repr__(self):
         if not self:
             return "nothing"
-        columns = [place for place, name in enumerate(self[0]._fields) if name not in ("safe", "histogram", "operator") and (name != "scope" or any(row.scope != "-" for row in self))]
+        columns = [place for place, name in enumerate(self[0]._fields)
+                   if name not in _HIDDEN and (name not in _OPTIONAL or any(_OPTIONAL[name](row[place]) for row in self))]  # fmt: skip
         texts = [[self[0]._fields[place].replace("_", " ") for place in columns], *([_text(row[place]) for place in columns] for row in self)]
         widths = [max(map(len, column)) for column in zip(*texts)]
         lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip() for row in texts]
-        return "\n".join(lines + [f"{row.tensor} ({row.use}) is converted to {row.format} without a scale, so small values become zero"
-                                  for row in self if not getattr(row, "safe", True)])  # fmt: skip
+        return "\n".join(lines + [row.note for row in self if getattr(row, "note", "")])
 
 
 def _text(value) -> str:
@@ -138,21 +157,25 @@ class Check(NamedTuple):
         return "\n\n".join(repr(table) for table in self if table) or "nothing is rounded to 8 or 16 bits"
 
 
-def explain(library, tensor: str | None = None) -> Table:
-    """Returns the decisions of the policy for a library's program, for tensors that match a name or a glob."""
-    rows = json.loads(_tool(library, "explain", "--json"))
-    decisions = [Decision(row["tensor"], _use_of(row), row["format"], row["scale_text"], _file_place(row["policy"]) or "default",
-                          row["scope"] or "-", source_of(library, row["source"]), row["safe"]) for row in rows]  # fmt: skip
-    if tensor is None:
-        return Table(decisions)
-    found = [decision for decision in decisions if decision.tensor == tensor or fnmatch.fnmatchcase(decision.tensor, tensor)]
-    if not found:
-        names = sorted({decision.tensor for decision in decisions})
-        raise ValueError(f"{library.name}: unknown tensor {tensor!r}. {meant(tensor, names)}")
-    return Table(found)
+def explain(library, tensor: str | None = None, scope: str | None = None) -> Table:
+    """Returns the decisions of the policy for a library's program, for tensors and scopes that match globs."""
+    return Table(Decision(row["tensor"], _use_of(row), row["format"], row["scale_text"], _file_place(row["policy"]) or "default",
+                          row["direction"] or "-", row["scope"] or "-", source_of(library, row["source"]), row["safe"], row["note"] or "")
+                 for row in _explained(library, tensor, scope))  # fmt: skip
 
 
-def explain_matmuls(library) -> Table:
+def _explained(library, tensor, scope, *options):
+    """Returns the rows of `scalide explain`. Raises ValueError if the globs match no row."""
+    filters = [word for option, glob in (("--tensor", tensor), ("--scope", scope)) if glob is not None for word in (option, glob)]
+    try:
+        return json.loads(_tool(library, "explain", "--json", *options, *filters))
+    except BuildError as error:
+        if filters and (found := re.match(r"error: (no row of the table .*)", str(error), re.DOTALL)):
+            raise ValueError(f"{library.name}: {found[1]}") from None
+        raise
+
+
+def explain_matmuls(library, tensor: str | None = None, scope: str | None = None) -> Table:
     """Returns the decisions of the policy for the matmuls and convolutions of a library's program."""
     def texts(row, text, separator="; "):
         each = [text(operand) for operand in row["operands"]]
@@ -163,8 +186,8 @@ def explain_matmuls(library) -> Table:
 
     return Table(MatmulDecision(row["tensor"], texts(row, lambda o: o["tensor"], between(row)), texts(row, lambda o: o["format"], between(row)),
                                 texts(row, lambda o: o["scale_text"]), texts(row, lambda o: _file_place(o["policy"]) or "default"),
-                                texts(row, lambda o: o["because_of"]), row["scope"] or "-", source_of(library, row["source"]))
-                 for row in json.loads(_tool(library, "explain", "--matmuls", "--json")))  # fmt: skip
+                                texts(row, lambda o: o["because_of"]), row["direction"] or "-", row["scope"] or "-", source_of(library, row["source"]))
+                 for row in _explained(library, tensor, scope, "--matmuls"))  # fmt: skip
 
 
 def _use_of(row: dict) -> str:
@@ -183,8 +206,9 @@ def check(library, leaves) -> Check:
         logging.getLogger("scalide").warning("%s: check does not compare the new values of %s, which come from a loop or a branch", library.name,
                                              ", ".join(found["uncompared"]))  # fmt: skip
     tables = []
+    words = {"source": lambda place: source_of(library, place), "direction": lambda word: word or "-", "scope": lambda scope: scope or "-"}
     for kind, rows in ((Rounding, found["roundings"]), (State, found["states"]), (Misfit, found["misfits"])):
-        tables.append(Table(kind(*[source_of(library, row["source"]) if field == "source" else row[field] for field in kind._fields]) for row in rows))
+        tables.append(Table(kind(*[words.get(field, lambda value: value)(row[field]) for field in kind._fields]) for row in rows))
     return Check(*tables)
 
 
@@ -217,11 +241,10 @@ def non_finite(library, found, leaves) -> NonFinite:
     reads = set(steps[step]["buffers"]) if step < len(steps) and steps[step]["kernel"] == kernel else set()
     bad = [argument.name for argument, leaf in zip(library._inputs, leaves)
            if {argument.name, f"{argument.name}.data", f"{argument.name}.scale"} & reads and not _is_finite(leaf)]  # fmt: skip
-    source = ""
-    if "line" in row:
-        is_traced = getattr(library.program, "places", ())
-        source = source_of(library, {"file": "", "line": row["line"]}) if is_traced else f"line {row['line']}"
-    return NonFinite(tensor, step, kernel, row.get("of", tensor), source, tuple(bad), loops)
+    is_traced = getattr(library.program, "places", ())
+    source = source_of(library, {"file": "", "line": row["line"]}) if is_traced and "line" in row else row.get("source", "")
+    return NonFinite(tensor, step, kernel, row.get("of", tensor), source, tuple(bad), loops, row.get("operator", ""), row.get("scope", ""),
+                     row.get("direction", ""))  # fmt: skip
 
 
 def source_of(library, place: dict | None) -> str:
@@ -234,7 +257,7 @@ def source_of(library, place: dict | None) -> str:
     known = places[place["line"] - 1] if place["line"] <= len(places) else None
     if known is None:  # an argument has no line of its own
         return "-"
-    return str(known)
+    return re.sub(r"^.*[/\\]", "", str(known))
 
 
 def _tool(library, command, *options):
