@@ -259,3 +259,27 @@ def test_scaled_arguments_of_any_dtype():
     w = ScaledArray(np.array([1, 2], ml_dtypes.float8_e4m3fn), np.float32(2))
     found = library.check(w, np.array([1, 2], ml_dtypes.bfloat16))
     assert all(rounding.zeros == rounding.saturated == 0 for rounding in found.roundings) and found.states == ()
+
+
+def test_a_call_with_jax_arrays_can_fail_at_an_infinity(program, scaled):
+    """The results are JAX arrays, in the exception and without one. Inside of jit, there are no elements to check."""
+    library = scalide.build(program, numerics="f8_master")
+    weights, x = jax.tree.map(jnp.asarray, W), jnp.asarray(X)
+    new, value = library(weights, x, Y, check_finite=True)
+    assert isinstance(value, jax.Array) and np.array_equal(value, library(weights, x, Y)[1]) and isinstance(new["a"], jax.Array)
+    wide = {"a": weights["a"], "b": weights["b"] * 1e25}
+    for run in (library, library.donate):
+        with pytest.raises(scalide.NonFiniteError) as raised:
+            run(wide, x, Y, check_finite=True)
+        assert "jnp.mean" in line_of(raised.value.found.source) and isinstance(raised.value.results[1], jax.Array) and not np.isfinite(raised.value.results[1])
+    with pytest.raises(scalide.NonFiniteError) as raised:  # a policy with state
+        scaled(given(), np.full_like(X, np.inf), Y, scaled.init(), check_finite=True)
+    (_, value), state = raised.value.results
+    assert not np.isfinite(value) and list(state) == ["rounding_step"]
+    for what, call in (("check_finite", lambda w: library(w, X, Y, check_finite=True)), ("run_traced", lambda w: library.run_traced(w, X, Y))):
+        assert error_of(jax.jit(call), W) == (
+            f"TypeError: step: {what} cannot be used inside of jax.jit, because the arrays have no elements there. Call the library outside.")
+    (_, value), arrays = library.run_traced(weights, x, Y)
+    assert np.array_equal(value, library(W, X, Y)[1])
+    assert {array.direction for array in arrays} >= {"forward", "backward", "update"}
+    assert any(array.direction == "backward" and "@" in line_of(array.source) for array in arrays)

@@ -523,3 +523,65 @@ def test_a_library_for_cuda_says_what_is_missing(tmp_path):
         assert re.match(r"cannot load the CUDA driver: .*|the CUDA driver has no function .*|no CUDA GPU found .*", str(error)), error
     else:
         pytest.skip("there is a card")
+
+
+def test_a_call_can_fail_at_an_infinity(libraries):
+    """The exception names the step and has the results. The run is the only one: the library updates a donated array once."""
+    ratio, zero_sum = Library(libraries(RATIO)), ScaledArray(np.array([1, -1, 2, -2], np.float16), 4)
+    fine = ScaledArray(np.ones(4, np.float16), 4)
+    np.testing.assert_array_equal(ratio(fine, check_finite=True), ratio(fine))
+    with pytest.raises(scalide.NonFiniteError) as raised:
+        ratio(zero_sum, check_finite=True)
+    assert raised.value.found == ratio.first_non_finite(zero_sum) and str(raised.value) == str(raised.value.found)
+    np.testing.assert_array_equal(raised.value.results, ratio(zero_sum))
+    halves = Library(libraries("program halves(w: f32[n] inout, x: f32[n]) -> (w = v) {\n  h = mul(w, 0.5)\n  v = add(h, x)\n}\n"))
+    w, x = scalide.empty(3), np.array([0, np.inf, 0], np.float32)
+    for run, result in ((lambda: halves.donate(w, x, check_finite=True), w), (lambda: halves.out(w, x, check_finite=True), None)):
+        w[:] = 4
+        with pytest.raises(scalide.NonFiniteError) as raised:
+            run()
+        np.testing.assert_array_equal(w, [2, np.inf, 2])
+        assert raised.value.results is result and raised.value.found.arguments == ("x",) and (raised.value.found.tensor, raised.value.found.direction) == ("w", "update")
+    w[:] = 4
+    assert halves.donate(w, np.zeros(3, np.float32), check_finite=True) is w and w[0] == 2 and halves.out(w, np.zeros(3, np.float32), check_finite=True) is None
+
+
+LAYERS = """program layers(x: f32[n, 8], w: f32[8, 8]) -> (s: f32[n]) {
+  scope "first" {
+    h = dot_general(x, w) {contract: [[1], [0]]}
+  }
+  scope "second" {
+    a = tanh(h)
+    g = dot_general(a, w) {contract: [[1], [0]]}
+  }
+  s = reduce_sum(g) {axes: [1]}
+}
+"""
+
+
+def test_a_run_returns_the_arrays_between_its_kernels(libraries):
+    layers = Library(libraries(LAYERS))
+    x, w = np.linspace(-1, 1, 24, dtype=np.float32).reshape(3, 8), np.eye(8, dtype=np.float32)
+    result, arrays = layers.run_traced(x, w)
+    np.testing.assert_array_equal(result, layers(x, w))
+    found = {array.tensor: array for array in arrays}
+    assert found["s"].array is not result and np.array_equal(found["s"].array, result)
+    np.testing.assert_allclose(found["a"].array, np.tanh(x), rtol=1e-6)
+    assert found["a"][1:9] == ("a", "f32", "whole", "", "tanh", "forward", "second", "source.scl:6"), found["a"]
+    assert {array.tensor for array in layers.run_traced(x, w, scope="second/**")[1]} == {name for name, array in found.items() if array.scope == "second"}
+    assert [array.tensor for array in layers.run_traced(x, w, tensor="s")[1]] == ["s"]
+    assert layers.run_traced(x, w, tensor="missing")[1] == ()
+    loop = Library(libraries("program loop(h: f32[4, 4], xs: f32[70, 4, 4]) -> (h1: f32[4, 4]) {\n  h1 = scan(h, xs) {length: 70} with\n"
+                             "    body(h: f32[4, 4] inout, x: f32[4, 4] each) -> (h = after) {\n      p = dot_general(h, x) {contract: [[1], [0]]}\n"
+                             "      q = cumsum(p) {axis: 0}\n      after = add(q, x)\n    }\n}\n"))
+    steps = loop.run_traced(np.zeros((4, 4), np.float32), np.ones((70, 4, 4), np.float32), tensor="p")[1]
+    assert [array.loops for array in steps] == [f"step {step} of scan h1" for step in range(70)] and steps[0].array[0, 0] == 0 and steps[1].array[0, 0] == 4
+
+
+def test_globs_are_those_of_policies():
+    """As in the table of docs/reference/policies.md."""
+    from scalide.words import glob_pattern
+
+    for glob, matching, other in (("**/head/**", ("head", "a/head", "head/0"), ("heads",)), ("*.bias", ("dense.bias",), ("bias", "a.dense.bias")),
+                                  ("**.bias", ("bias", "dense.bias", "a.dense.bias"), ("dense.bias.m",)), ("v1*", ("v1", "v12"), ("v2", "v1.x"))):  # fmt: skip
+        assert all(re.fullmatch(glob_pattern(glob), name) for name in matching) and not any(re.fullmatch(glob_pattern(glob), name) for name in other), glob

@@ -109,6 +109,20 @@ int check_signals(void *) {
     return PyErr_CheckSignals();
 }
 
+/// Returns inouts and outputs in the order of the arguments.
+nb::list results_of(Frame &frame) {
+    nb::list results;
+    for (size_t i = 0; i < frame.arrays.size(); ++i) {
+        if (is_written(frame.info(i))) results.append(frame.result(i));
+    }
+    return results;
+}
+
+/// Returns name, step, kernel and loops of the first result that is not finite, or None.
+nb::object to_tuple(const NonFinite &first) {
+    return first.buffer ? nb::make_tuple(first.buffer, first.step, first.kernel, first.loops) : nb::object(nb::none());
+}
+
 /// Takes inputs and inouts, and returns inouts and outputs, both in the order of the arguments. With `donated`, the arrays of inouts that
 /// fit are results, too.
 nb::list call(LoadedProgram &program, const nb::list &leaves, const Constants *constants, bool donated) {
@@ -119,11 +133,71 @@ nb::list call(LoadedProgram &program, const nb::list &leaves, const Constants *c
         program.run(frame.arrays, constants, allocate_in(frame), check_signals);
     }
     warn(program);
-    nb::list results;
-    for (size_t i = 0; i < frame.arrays.size(); ++i) {
-        if (is_written(frame.info(i))) results.append(frame.result(i));
+    return results_of(frame);
+}
+
+/// Does the same. Also returns the first result that is not finite.
+nb::tuple call_checked(LoadedProgram &program, const nb::list &leaves, const Constants *constants, bool donated) {
+    Frame frame(program);
+    take_given(frame, leaves, constants, donated);
+    NonFinite first;
+    {
+        nb::gil_scoped_release released;
+        first = program.run_checked(frame.arrays, constants, allocate_in(frame), check_signals);
     }
-    return results;
+    warn(program);
+    return nb::make_tuple(results_of(frame), to_tuple(first));
+}
+
+/// Copies the arrays of a run that a function of Python asks for by name and tensor.
+class TracedArrays {
+public:
+    explicit TracedArrays(const nb::callable &wants) : wants_(wants) {}
+
+    static void take(void *user, const scalide_traced *buffer, const scalide_array *array) {
+        static_cast<TracedArrays *>(user)->take(*buffer, *array);
+    }
+
+    /// Returns rows of name, tensor, part, loops and array. Throws what the function of Python has raised.
+    nb::list rows() const {
+        if (failure_) std::rethrow_exception(failure_);
+        return rows_;
+    }
+
+private:
+    void take(const scalide_traced &buffer, const scalide_array &array) {
+        if (failure_) return; // an exception cannot pass the runtime, which is written in C
+        const nb::gil_scoped_acquire acquired;
+        try {
+            if (!nb::cast<bool>(wants_(buffer.name, buffer.tensor))) return;
+            scalide_array copy = array;
+            Memory memory = allocate_data(array);
+            std::memcpy(memory.get(), array.data, data_bytes(array));
+            copy.data = memory.get();
+            rows_.append(nb::make_tuple(buffer.name, buffer.tensor, parts[buffer.part], buffer.loops ? buffer.loops : "",
+                                        scalide_dtype_name(array.dtype), to_numpy(copy, std::move(memory))));
+        } catch (...) {
+            failure_ = std::current_exception();
+        }
+    }
+
+    static constexpr const char *parts[] = {"whole", "data", "scale"};
+    nb::callable wants_;
+    nb::list rows_;
+    std::exception_ptr failure_;
+};
+
+/// Runs as call() does. Also returns the arrays for which `wants(name, tensor)` is true.
+nb::tuple call_traced(LoadedProgram &program, const nb::list &leaves, const Constants *constants, const nb::callable &wants) {
+    Frame frame(program);
+    take_given(frame, leaves, constants);
+    TracedArrays traced(wants);
+    {
+        nb::gil_scoped_release released;
+        program.run_traced(frame.arrays, constants, allocate_in(frame), check_signals, TracedArrays::take, &traced);
+    }
+    warn(program);
+    return nb::make_tuple(results_of(frame), traced.rows());
 }
 
 /// Takes the constants in the order of the arguments.
@@ -138,21 +212,9 @@ std::shared_ptr<Constants> prepare(const LoadedProgram &program, const nb::list 
     return program.prepare(frame.arrays);
 }
 
-/// Runs once and returns name, step, kernel and loops of the first result that is not finite, or None.
-nb::object first_non_finite(LoadedProgram &program, const nb::list &leaves, const Constants *constants) {
-    Frame frame(program);
-    take_given(frame, leaves, constants);
-    NonFinite first;
-    {
-        nb::gil_scoped_release released;
-        first = program.run_checked(frame.arrays, constants, allocate_in(frame), check_signals);
-    }
-    warn(program);
-    return first.buffer ? nb::make_tuple(first.buffer, first.step, first.kernel, first.loops) : nb::object(nb::none());
-}
-
-/// Takes all arguments, without the constants if they are prepared. Writes inouts and outputs in place.
-void run_in_place(LoadedProgram &program, const nb::list &leaves, const Constants *constants) {
+/// Takes all arguments, without the constants if they are prepared. Writes inouts and outputs in place. With `checked`, returns the first
+/// result that is not finite.
+nb::object run_in_place(LoadedProgram &program, const nb::list &leaves, const Constants *constants, bool checked) {
     Frame frame(program);
     size_t given = 0;
     for (size_t i = 0; i < frame.arrays.size(); ++i) {
@@ -164,11 +226,17 @@ void run_in_place(LoadedProgram &program, const nb::list &leaves, const Constant
         }
     }
     check_count(program, given, leaves.size());
+    NonFinite first;
     {
         nb::gil_scoped_release released;
-        program.run(frame.arrays, constants, {}, check_signals);
+        if (checked) {
+            first = program.run_checked(frame.arrays, constants, {}, check_signals);
+        } else {
+            program.run(frame.arrays, constants, {}, check_signals);
+        }
     }
     warn(program);
+    return to_tuple(first);
 }
 
 /// Returns the shapes of inouts and outputs for the shapes of inputs and inouts, both in the order of the arguments.
@@ -324,8 +392,9 @@ void define_program(nb::module_ &module) {
         .def("prepare", prepare, "leaves"_a)
         .def("result_shapes", result_shapes, "shapes"_a, "constants"_a.none() = nb::none())
         .def("call", call, "leaves"_a, "constants"_a.none() = nb::none(), "donated"_a = false)
-        .def("first_non_finite", first_non_finite, "leaves"_a, "constants"_a.none() = nb::none())
-        .def("run_in_place", run_in_place, "leaves"_a, "constants"_a.none() = nb::none());
+        .def("call_checked", call_checked, "leaves"_a, "constants"_a.none() = nb::none(), "donated"_a = false)
+        .def("call_traced", call_traced, "leaves"_a, "constants"_a.none(), "wants"_a)
+        .def("run_in_place", run_in_place, "leaves"_a, "constants"_a.none() = nb::none(), "checked"_a = false);
 }
 
 void define_metrics(nb::module_ &module) {

@@ -1,5 +1,5 @@
 """The extension module (runtime/python/native). A scaled array is a tuple (data, scale)."""
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,8 @@ xla_handler: Any
 """A capsule with the FFI handler for XLA. None if the module was built without the headers of XLA."""
 
 Leaf = np.ndarray | tuple[np.ndarray, Any]
+Found = tuple[str, int, str, str]
+"""The first result that is not finite: (name, step, kernel, loops)."""
 
 def set_dtypes(dtypes: dict[str, np.dtype | None]) -> None: ...
 def register_for_xla(program: Program, constants: Constants | None, key: int) -> None: ...
@@ -47,8 +49,11 @@ class Program:
     def result_shapes(self, shapes: Sequence[Sequence[int]], constants: Constants | None = None) -> list[tuple[int, ...]]: ...
     def call(self, leaves: list[Leaf], constants: Constants | None = None, donated: bool = False) -> list[Leaf]: ...
     """With `donated`, inouts that fit are updated in place, and their arrays are results."""
-    def first_non_finite(self, leaves: list[Leaf], constants: Constants | None = None) -> tuple[str, int, str, str] | None: ...
-    def run_in_place(self, leaves: list[Leaf], constants: Constants | None = None) -> None: ...
+    def call_checked(self, leaves: list[Leaf], constants: Constants | None = None, donated: bool = False) -> tuple[list[Leaf], Found | None]: ...
+    def call_traced(self, leaves: list[Leaf], constants: Constants | None,
+                    wants: Callable[[str, str], bool]) -> tuple[list[Leaf], list[tuple[str, str, str, str, str, np.ndarray]]]:
+        """Copies the arrays for which `wants(name, tensor)` is true: (name, tensor, part, loops, dtype, array)."""
+    def run_in_place(self, leaves: list[Leaf], constants: Constants | None = None, checked: bool = False) -> Found | None: ...
 
 class Metrics:
     """Files for the metrics of a run. close() ends their thread."""

@@ -18,7 +18,7 @@ import numpy as np
 from . import _runtime, conversion, reports
 from .marshal import DTYPES, any_of_jax, in_format, on_host, to_read, to_write, updated, without_lists
 from .owned_folder import OwnedFolder
-from .reports import Check, NonFinite, Table
+from .reports import Check, NonFinite, NonFiniteError, Table, Traced
 from .scaled_array import ScaledArray
 from .words import meant, name_text
 
@@ -109,7 +109,7 @@ class Library:
         self._order = [[a.name for a in self._written].index(name) for name in self.results]
         self._tuple = collections.namedtuple("Results", self.results, rename=True)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, check_finite: bool = False, **kwargs: Any) -> Any:
         """Runs the program and returns new arrays. The call never modifies its inputs.
 
         With a `program`, it takes and returns the pytrees of the traced function. Without, it takes the inputs and inouts by position or name,
@@ -119,18 +119,25 @@ class Library:
         If the policy keeps state, pass one more pytree at the end, first `init()`. The call then returns a pair: the result, and the pytree
         for the next call.
 
+        Args:
+            check_finite: Raise NonFiniteError if a result of a step has an infinity or a NaN. The exception has the results, which have the same
+                bits. Not supported inside of `jax.jit`.
+
         Raises:
             TypeError: An argument is missing, unknown or no array.
             ValueError: A dtype or shape is wrong, or the library is closed.
+            NonFiniteError: With check_finite, a result is not finite.
             RuntimeError: A kernel fails.
         """
         leaves = self._leaves(args, kwargs)
+        if check_finite:
+            return self._checked(leaves, donated=False)
         if any_of_jax(leaves, self.name):
             return self._nest(self._jitted([without_lists(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)]))
         results = self._running().call([to_read(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)], self._constants)
         return self._nest([ScaledArray._of(*results[i]) if type(results[i]) is tuple else results[i] for i in self._order])
 
-    def donate(self, *args: Any, **kwargs: Any) -> Any:
+    def donate(self, *args: Any, check_finite: bool = False, **kwargs: Any) -> Any:
         """Runs the program as a call does, but may overwrite the donated arguments: inouts and the state of the policy.
 
         Use only the results afterwards, as after a function of `jax.jit` with `donate_argnums`:
@@ -140,7 +147,10 @@ class Library:
         - A NumPy array is updated in place if it is contiguous, writable, aligned to 64 bytes and exactly of the dtype of the argument. The same
           object is the result. Other arrays are copied once and do not change. The results fit, so the next step copies nothing.
         - A ScaledArray is updated in place if its data is. It gets the new scale, and it is the result.
-        - JAX arrays are donated to XLA, which deletes them.
+        - JAX arrays are donated to XLA, which deletes them. With `check_finite`, they are copied instead.
+
+        Args:
+            check_finite: As in a call. The donated arrays are updated before NonFiniteError is raised.
 
         Raises:
             TypeError: As a call; or an argument is a tracer of JAX. Inside of `jax.jit`, call the library.
@@ -148,13 +158,12 @@ class Library:
             RuntimeError: A kernel fails. The donated arrays are then undefined.
         """
         leaves = self._leaves(args, kwargs)
+        if check_finite:
+            return self._checked(leaves, donated=True)
         if any_of_jax(leaves, self.name):
             return self._nest(self._donating([without_lists(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)]))
         given = [to_read(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)]
-        results = self._running().call(given, self._constants, True)
-        leaf_of = {a.name: leaf for leaf, a in zip(leaves, self._inputs)}
-        made = [updated(leaf_of.get(a.name), *result) if a.scaled else result for a, result in zip(self._written, results)]
-        return self._nest([made[i] for i in self._order])
+        return self._nest(self._updated(leaves, self._running().call(given, self._constants, True)))
 
     def prepare(self, *args: Any, **kwargs: Any) -> Library:
         """Converts, scales and rounds the constant arguments once, and returns a library that takes only the other arguments.
@@ -192,11 +201,14 @@ class Library:
         """The number of bytes that the prepared arrays need. 0 if `prepare` did not make this library."""
         return self._constants.bytes if self._constants else 0
 
-    def out(self, *args: Any, **kwargs: Any) -> None:
+    def out(self, *args: Any, check_finite: bool = False, **kwargs: Any) -> None:
         """Runs in place: updates the inouts, and writes the outputs into arrays that you pass by name or after the inputs.
 
         Arrays that are written must be contiguous, writable NumPy arrays of exactly the dtype of the argument. Inouts must be aligned to 64
         bytes (`scalide.empty`). The scale of a scaled array that is written must be an f32 scalar array. `out` takes no pytrees.
+
+        Args:
+            check_finite: As in a call. The arrays are written before NonFiniteError is raised, and its `results` is None.
 
         Raises:
             TypeError, ValueError: An argument does not fit.
@@ -207,7 +219,10 @@ class Library:
         passed = [a for a in self.arguments if a.role == "output" or a.name in read]
         given = self._merge(given, kwargs, passed, len(args))
         leaves = [to_write(given[a.name], a, self.name) if a.name in written else to_read(given[a.name], a, self.name) for a in passed]
-        self._running().run_in_place(leaves, self._constants)
+        found = self._running().run_in_place(leaves, self._constants, check_finite)
+        if found:
+            inputs = [given[a.name] for a in self._inputs]
+            raise NonFiniteError(reports.non_finite(self, found, inputs, in_place=True), None)
 
     def init(self, *args: Any, **kwargs: Any) -> dict[str, np.ndarray]:
         """Returns the state that the policy needs for the first call, as a dict of arrays by name. The dict is empty if there is no state.
@@ -236,7 +251,7 @@ class Library:
             TypeError, ValueError, RuntimeError: As a call.
         """
         leaves = [on_host(leaf) for leaf in self._leaves(args, kwargs)]
-        found = self._running().first_non_finite([to_read(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)], self._constants)
+        _, found = self._running().call_checked([to_read(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)], self._constants)
         return found and reports.non_finite(self, found, leaves)
 
     def statistics(self) -> Table:
@@ -252,6 +267,59 @@ class Library:
             raise ValueError(f"{self.name}: the library was built without statistics. Build it with scalide.build(..., statistics=True), "
                              "or with a policy that has rows 'statistics'.")  # fmt: skip
         return reports.statistics(self, native)
+
+    def run_traced(self, *args: Any, tensor: str | None = None, scope: str | None = None, **kwargs: Any) -> tuple[Any, tuple[Traced, ...]]:
+        """Runs once and returns a pair: the results of a call, and the arrays that its steps compute, in order, as copies.
+
+        It takes the arguments of a call, and the results have the same bits. The results are NumPy arrays. Each `Traced` has an array, the tensor
+        of the program, and where it is computed. Arrays inside of fused kernels do not exist, so they are not in the list. Build with
+        `traceable=True` to see all rounded copies and scales. In a loop, each step adds its arrays.
+
+            (loss, params), arrays = library.run_traced(params, x, y, scope="block1/**")
+
+        Args:
+            tensor: A glob for the names of tensors. Other arrays are not copied, so that a large program fits in memory. Default: all.
+            scope: A glob for scopes. Default: all arrays, also outside of scopes.
+
+        Raises:
+            TypeError: As a call; or the call is inside of `jax.jit`.
+            ValueError, RuntimeError: As a call.
+        """
+        leaves = self._on_host(self._leaves(args, kwargs), "run_traced")
+        given = [to_read(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)]
+        tracing = reports.Tracing(self, tensor, scope)
+        results, rows = self._running().call_traced(given, self._constants, tracing.wants)
+        results = [ScaledArray._of(*results[i]) if type(results[i]) is tuple else results[i] for i in self._order]
+        return self._nest(results), tracing.traced(rows)
+
+    def _checked(self, leaves, donated):
+        """Runs on the host, and raises NonFiniteError with the results if a result is not finite. Returns JAX arrays if one of the leaves is one."""
+        is_jax = any_of_jax(leaves, self.name)
+        given_leaves = self._on_host(leaves, "check_finite")
+        given = [to_read(leaf, a, self.name) for leaf, a in zip(given_leaves, self._inputs)]
+        results, found = self._running().call_checked(given, self._constants, donated and not is_jax)
+        made = self._updated([] if is_jax or not donated else leaves, results)
+        if is_jax:
+            asarray = importlib.import_module("jax.numpy").asarray
+            made = [ScaledArray._of(asarray(leaf.data), leaf.scale) if isinstance(leaf, ScaledArray) else asarray(leaf) for leaf in made]
+        nested = self._nest(made)
+        if found:
+            raise NonFiniteError(reports.non_finite(self, found, given_leaves, in_place=donated and not is_jax), nested)
+        return nested
+
+    def _updated(self, leaves, results):
+        """Returns the results in the order of the program. A donated ScaledArray of the leaves gets its new data and scale, and is a result."""
+        leaf_of = {a.name: leaf for leaf, a in zip(leaves, self._inputs)}
+        made = [updated(leaf_of.get(a.name), *result) if a.scaled else result for a, result in zip(self._written, results)]
+        return [made[i] for i in self._order]
+
+    def _on_host(self, leaves, what):
+        """Returns NumPy arrays for JAX arrays. Raises TypeError for tracers."""
+        jax = sys.modules.get("jax")
+        data = [leaf.data if isinstance(leaf, ScaledArray) else leaf for leaf in leaves]
+        if jax is not None and any(isinstance(array, jax.core.Tracer) for array in data):
+            raise TypeError(f"{self.name}: {what} cannot be used inside of jax.jit, because the arrays have no elements there. Call the library outside.")
+        return [on_host(leaf) for leaf in leaves]
 
     def explain(self, tensor: str | None = None, scope: str | None = None) -> Table:
         """Returns the format and the scale that the policy chose for each tensor, as a tuple of `Decision`s that prints as a table.

@@ -13,6 +13,7 @@ import numpy as np
 
 from .run_tool import BuildError, run_tool
 from .saving import save
+from .words import glob_pattern
 
 
 class Decision(NamedTuple):
@@ -120,6 +121,36 @@ class NonFinite(NamedTuple):
         source = f" ({self.source})" if self.source not in ("", "-") else ""
         loops = f", in {self.loops}" if self.loops else ""
         return f"first non-finite: {self.tensor}{of}{source}, step {self.step} ({self.kernel}){loops}{reads}"
+
+
+class NonFiniteError(ArithmeticError):
+    """A result of a step of a call with `check_finite=True` has an infinity or a NaN.
+
+    Attributes:
+        found: The NonFinite that names the result, its operator and its source line.
+        results: What the call returns without `check_finite`. None for `Library.out`, which has written its arrays.
+    """
+
+    def __init__(self, found: NonFinite, results: Any):
+        super().__init__(found, results)
+        self.found, self.results = found, results
+
+    def __str__(self):
+        return str(self.found)
+
+
+class Traced(NamedTuple):
+    """An array that a step of a run computes."""
+    tensor: str     # the tensor of the program of which it is a form, or the operator with its scopes
+    name: str       # its name in the plan: "h.data", "v12.bf16"
+    format: str     # "f8_e4m3fn"
+    part: str       # "data" or "scale" of a scaled array (value = data * scale); otherwise "whole"
+    loops: str      # the steps of the loops around it, which count from 0: "step 17 of scan h". "": in no loop
+    operator: str   # the operator that computes the tensor. "": an argument
+    direction: str  # "forward", "backward" (a gradient) or "update" (an optimizer). "": an argument
+    scope: str      # the named scopes around the operator. "": none
+    source: str     # the source line of the user, or the line of the program
+    array: np.ndarray
 
 
 #: Fields that a table does not print as a column.
@@ -232,18 +263,51 @@ def _line_of(library, location: str) -> str:
     return source_of(library, {"file": location.rpartition(":")[0], "line": int(line)}) if line.isdigit() else "-"
 
 
-def non_finite(library, found, leaves) -> NonFinite:
-    """Returns the result that the native module found, with details from the manifest next to the library."""
+class Tracing:
+    """Chooses the arrays of a traced run by globs for the tensor and the scope, and describes them with the manifest next to the library."""
+
+    def __init__(self, library, tensor: str | None, scope: str | None):
+        self._library, self._rows = library, {row["name"]: row for row in _manifest(library).get("buffers", [])}
+        self._tensor, self._scope = (re.compile(".*" if glob is None else glob_pattern(glob), re.DOTALL) for glob in (tensor, scope))
+        self._needs_scope = scope is not None
+
+    def _tensor_of(self, name: str, tensor: str) -> str:
+        return self._rows.get(name, {}).get("of", tensor)
+
+    def wants(self, name: str, tensor: str) -> bool:
+        """Returns True for an array that the globs choose."""
+        scope = self._rows.get(name, {}).get("scope", "")
+        return bool(self._tensor.fullmatch(self._tensor_of(name, tensor)) and (not self._needs_scope or (scope and self._scope.fullmatch(scope))))
+
+    def traced(self, rows) -> tuple[Traced, ...]:
+        """Returns the arrays of the native module with what is known about them."""
+        made = []
+        for name, tensor, part, loops, dtype, array in rows:
+            row = self._rows.get(name, {})
+            made.append(Traced(self._tensor_of(name, tensor), name, dtype, part, loops, row.get("operator", ""), row.get("direction", ""),
+                               row.get("scope", ""), _source_in(self._library, row), array))  # fmt: skip
+        return tuple(made)
+
+
+def _source_in(library, row: dict) -> str:
+    """Returns the source line of a row of the manifest."""
+    is_traced = getattr(library.program, "places", ())
+    return source_of(library, {"file": "", "line": row["line"]}) if is_traced and "line" in row else row.get("source", "")
+
+
+def non_finite(library, found, leaves, in_place: bool = False) -> NonFinite:
+    """Returns the result that the native module found, with details from the manifest next to the library.
+
+    With `in_place`, the run has overwritten the inouts, so that it is not known whether they were finite.
+    """
     tensor, step, kernel, loops = found
     program = _manifest(library)
     row = next((row for row in program.get("buffers", []) if row["name"] == tensor), {})
     steps = program.get("steps", [])
     reads = set(steps[step]["buffers"]) if step < len(steps) and steps[step]["kernel"] == kernel else set()
     bad = [argument.name for argument, leaf in zip(library._inputs, leaves)
-           if {argument.name, f"{argument.name}.data", f"{argument.name}.scale"} & reads and not _is_finite(leaf)]  # fmt: skip
-    is_traced = getattr(library.program, "places", ())
-    source = source_of(library, {"file": "", "line": row["line"]}) if is_traced and "line" in row else row.get("source", "")
-    return NonFinite(tensor, step, kernel, row.get("of", tensor), source, tuple(bad), loops, row.get("operator", ""), row.get("scope", ""),
+           if not (in_place and argument.role in ("inout", "state")) and {argument.name, f"{argument.name}.data", f"{argument.name}.scale"} & reads and not _is_finite(leaf)]  # fmt: skip
+    return NonFinite(tensor, step, kernel, row.get("of", tensor), _source_in(library, row), tuple(bad), loops, row.get("operator", ""), row.get("scope", ""),
                      row.get("direction", ""))  # fmt: skip
 
 

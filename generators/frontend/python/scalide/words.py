@@ -40,3 +40,20 @@ def unquoted(text: str) -> str:
     """Returns the text without quotes and escapes."""
     escape = re.compile(rb"\\(?:x([0-9A-Fa-f]{2})|(.))", re.S)
     return escape.sub(lambda found: bytes.fromhex(found[1].decode()) if found[1] else found[2], text[1:-1].encode()).decode()
+
+
+def glob_pattern(glob: str) -> str:
+    """Returns a regular expression that matches whole names and scopes as the glob does in policies (docs/reference/policies.md)."""
+    pattern, place = "", 0
+    while place < len(glob):
+        rest = glob[place:]
+        begins_segment = place == 0 or glob[place - 1] in "/."
+        if len(rest) == 3 and rest[0] in "/." and rest.endswith("**"):
+            return pattern + f"(?:{re.escape(rest[0])}.*)?"
+        if rest.startswith("**") and begins_segment and rest[2:3] in ("/", "."):
+            pattern, place = pattern + "(?:.*[/.])?", place + 3
+        elif rest.startswith("**"):
+            pattern, place = pattern + ".*", place + 2
+        else:
+            pattern, place = pattern + ("[^/.]*" if rest[0] == "*" else re.escape(rest[0])), place + 1
+    return pattern
