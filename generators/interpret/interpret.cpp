@@ -30,7 +30,9 @@ private:
     const Rulebook &rulebook_;
     Mode mode_;
     const RunOperation &run_operation_;
-    int64_t step_ = -1;                         ///< of the innermost loop that runs
+    int64_t step_ = -1;                    ///< of the innermost loop that runs
+    const Node *composite_node_ = nullptr; ///< the outermost composite operator that runs; NULL: none
+    const Program *composite_program_ = nullptr;
     std::map<std::string, Program> composites_; ///< by operator, operand types and attributes
 };
 
@@ -39,7 +41,9 @@ std::vector<Array> Interpreter::run(const Program &program, const Arrays &inputs
     std::deque<Array> made;
     for (size_t i = 0; i < inputs.size(); i++) values[program.arguments[i].value] = inputs[i];
     for (const Node &node : program.nodes) {
-        Operation operation{node.op, evaluate(node.attributes, bindings), {}, {}, mode_, &node, &program, step_};
+        Operation operation{node.op, evaluate(node.attributes, bindings), {}, {}, mode_, &node, &program, &node, &program, step_};
+        if (composite_node_ != nullptr)
+            std::tie(operation.user_node, operation.user_program) = std::pair(composite_node_, composite_program_);
         for (ValueId operand : node.operands) operation.operands.push_back(values[operand]);
         for (ValueId result : node.results) {
             const Type &type = program.type(result);
@@ -64,7 +68,13 @@ std::vector<Array> Interpreter::run_node(const Node &node, Operation operation, 
             step_ = outer;
             return results;
         });
-    if (find_base_operator(node.op) == nullptr) return run(composite(node, operation), operation.operands, {});
+    if (find_base_operator(node.op) == nullptr) {
+        const bool is_outermost = composite_node_ == nullptr;
+        if (is_outermost) std::tie(composite_node_, composite_program_) = std::pair(operation.node, operation.program);
+        std::vector<Array> results = run(composite(node, operation), operation.operands, {});
+        if (is_outermost) composite_node_ = nullptr;
+        return results;
+    }
     run_operation_(operation);
     return std::move(operation.results);
 }

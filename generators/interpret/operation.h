@@ -14,7 +14,11 @@ struct Operation {
     // For callers that observe the run:
     const Node *node = nullptr;
     const Program *program = nullptr; ///< the program or the region that has the node
-    int64_t step = -1;                ///< of the innermost loop around the node, counted from 0 in the order of the run; -1: none
+    /// The node of the interpreted program, or of one of its regions, that contains the operator: `node`, or the composite operator around
+    /// it.
+    const Node *user_node = nullptr;
+    const Program *user_program = nullptr;
+    int64_t step = -1; ///< of the innermost loop around the node, counted from 0 in the order of the run; -1: none
 
     const Array &operand(size_t number) const { return *operands[number]; }
     Array &result() { return results[0]; }

@@ -77,6 +77,8 @@ struct RunCommand {
 
     void run() {
         check_limits(build);
+        if (json && !check && !(check_finite && !mode.empty()))
+            throw UserError(statement({}, "--json needs --check, or --check-finite with --interpret"));
         const Rulebook rulebook = program.load_rulebook();
         const Program loaded = program.load_program(rulebook);
         const bool is_compiled = mode.empty() && !check;
@@ -117,8 +119,6 @@ struct RunCommand {
     // same.
     std::vector<HostArray> run_interpreted(const Program &loaded, const Rulebook &rulebook, const ArrayFile &arrays) {
         const Mode how = mode == "real" ? Mode::real : Mode::stored;
-        if (check_finite && how == Mode::real)
-            throw UserError({Location(), "--check-finite", "needs '--interpret stored' or compiled kernels", "--interpret real", ""});
         const Policy policy = how == Mode::real ? Policy() : program.load_numerics();
         const Stage last = how == Mode::real ? Stage::calls : check || check_finite ? Stage::stores : Stage::kernels;
         const CompileOptions options{.policy = policy, .facts = target_facts(build), .checks_types = build.checks_types};
@@ -129,12 +129,12 @@ struct RunCommand {
         for (const Argument &argument : program_to_run.arguments) {
             inputs_in_order.push_back(argument_tensor(arrays, program_to_run, argument, how));
         }
-        std::string finding;
-        const std::vector<Array> outputs_in_order = check ? run_checked(program_to_run, inputs_in_order, rulebook)
-                                                    : check_finite
-                                                        ? interpret_until_non_finite(program_to_run, inputs_in_order, rulebook, finding)
-                                                        : interpret(program_to_run, inputs_in_order, rulebook, how);
-        if (check_finite) fmt::print("{}\n", finding);
+        std::optional<NonFiniteElement> finding;
+        const std::vector<Array> outputs_in_order =
+            check          ? run_checked(program_to_run, inputs_in_order, rulebook)
+            : check_finite ? interpret_until_non_finite(program_to_run, inputs_in_order, rulebook, how, finding)
+                           : interpret(program_to_run, inputs_in_order, rulebook, how);
+        if (check_finite) fmt::print("{}", json ? to_json(finding) : to_text(finding, program_to_run) + "\n");
         std::vector<HostArray> results;
         for (size_t i = 0; i < outputs_in_order.size(); i++) {
             const Result &result = program_to_run.results[i];
@@ -227,10 +227,9 @@ void add_run(CLI::App &app) {
     run->add_flag("--trace", command->trace,
                   "Print every intermediate array when it is computed. Use debug_print in the program to label arrays.")
         ->excludes("--interpret");
-    run->add_flag(
-           "--check-finite", command->check_finite,
-           "Report which result was the first with an infinity or a NaN, and in which step. With '--interpret stored': which operator, "
-           "and which element.")
+    run->add_flag("--check-finite", command->check_finite,
+                  "Report which result was the first with an infinity or a NaN, and in which step. With '--interpret': which operator, "
+                  "and which element.")
         ->excludes("--trace");
     run->add_option("--profile", command->profiled_runs,
                     "Run this many times first, and print for each step the fastest time, and the bytes that it reads or writes.")
@@ -244,7 +243,7 @@ void add_run(CLI::App &app) {
     check->excludes("--interpret")->excludes("--trace")->excludes("--check-finite")->excludes("--profile");
     add_ranks(*run, *command);
     for (CLI::Option *option : command->filter.add_to(*run)) option->needs(check);
-    run->add_flag("--json", command->json, "Print the counts of --check as JSON.")->needs(check);
+    run->add_flag("--json", command->json, "Print the counts of --check, or what --check-finite finds with --interpret, as JSON.");
     add_target(*run, command->build);
     add_libraries(*run, command->build);
     add_limits(*run, command->build);

@@ -283,3 +283,34 @@ def test_a_call_with_jax_arrays_can_fail_at_an_infinity(program, scaled):
     assert np.array_equal(value, library(W, X, Y)[1])
     assert {array.direction for array in arrays} >= {"forward", "backward", "update"}
     assert any(array.direction == "backward" and "@" in line_of(array.source) for array in arrays)
+
+
+def test_the_interpreter_names_the_operator_and_the_element():
+    """A log of 0 inside of a fused kernel, and scores of one head that overflow in f32, but not in f64."""
+    def entropy(x):
+        with jax.named_scope("loss"):
+            return jnp.sum(jax.nn.softmax(x) * jnp.log(jax.nn.softmax(x)))
+
+    x = np.zeros((4, 3), np.float32)
+    x[3, 1] = -200
+    library = scalide.build(trace(jax.value_and_grad(entropy), x), numerics="f16_master")
+    for mode in ("stored", "real"):
+        found = library.first_non_finite(x, interpret=mode)
+        if mode == "real":  # exp(-200) is a number of f64
+            assert found is None
+            continue
+        assert found[1:6] == ("", "log", "", "forward", "loss") and found.index == (3, 1) and found.value == -np.inf and "jnp.log" in line_of(found.source)
+        assert str(found) == f"first non-finite: {found.tensor}, operator log in loss ({found.source}), element [3, 1] is -inf"
+    assert library.first_non_finite(np.zeros_like(x), interpret="stored") is None
+    assert error_of(library.first_non_finite, x, interpret="f64") == "ValueError: entropy: interpret must be 'stored', 'real' or None, got 'f64'."
+
+    def scores(x, wq, wk):
+        q, k = jnp.einsum("bsd,dhe->bhse", x, wq), jnp.einsum("bsd,dhe->bhse", x, wk)
+        return jax.nn.softmax(jnp.einsum("bhse,bhte->bhst", q, k)).sum()
+
+    x, wq, wk = (DRAW.normal(size=shape).astype(np.float32) for shape in ((2, 8, 16), (16, 4, 8), (16, 4, 8)))
+    wq[:, 2] *= 1e19
+    wk[:, 2] *= 1e19
+    for policy in ("f32", "f8_master"):
+        found = scalide.build(trace(scores, x, wq, wk), numerics=policy).first_non_finite(x, wq, wk, interpret="stored")
+        assert dict(zip(found.axes, found.index)) == {"b": 0, "h": 2, "s": 0, "t": 0} and "bhse,bhte" in line_of(found.source), found

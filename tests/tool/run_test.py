@@ -2,6 +2,7 @@
 
 Usage: run_test.py SCALIDE POLICY TOLERANCE. The tolerance is that between stored and real: what the policy's formats may lose.
 """
+import json
 import random
 import shutil
 import struct
@@ -40,8 +41,27 @@ def non_finite(scratch):
     for x, expected in ((0, "none (no operator produces an infinity or a NaN)"), (-200, "b, operator log in loss (log.scl:4), element [1, 2] is -inf")):
         scratch.write("x.safetensors", safetensors({"x": ("F32", [2, 3], floats(1, 2, 3, 4, 5, x))}))
         assert scratch.succeed(*run, "stored").splitlines()[0] == f"first non-finite: {expected}"
-    refused = scratch.run(*run, "real")
-    assert refused.returncode == 1 and "--check-finite" in refused.stderr, refused.stderr
+    assert scratch.succeed(*run, "real").splitlines()[0] == "first non-finite: none (no operator produces an infinity or a NaN)", "f64 has exp(-200)"
+    found = json.loads(scratch.succeed(*run, "stored", "--json"))
+    assert found == {"tensor": "b", "relation": "", "operator": "log", "inner": "", "direction": "forward", "scope": "loss", "source": {"file": "log.scl", "line": 4},
+                     "index": [1, 2], "axes": ["", ""], "value": "-inf", "step": -1}, found
+    refused = scratch.run(*run[:-1], "--json")
+    assert refused.returncode == 1 and "--json needs --check, or --check-finite with --interpret" in refused.stderr, refused.stderr
+    # The head of a batch whose scores overflow, in words of axes; and an operator inside of a composite one.
+    scratch.write("scores.scl", 'program p(q: f32[b, 4, 3, 2], k: f32[b, 4, 3, 2]) -> (s: f32[b, 4, 3, 3]) {\n  scope "bhse,bhte->bhst" {\n'
+                                "    s = dot_general(q, k) {contract: [[3], [3]], batch: [[0, 1], [0, 1]]}\n  }\n}\n")
+    heads = floats(*[1e22 if i // 6 % 4 == 2 and i // 24 == 1 else 1 for i in range(48)])
+    scratch.write("x.safetensors", safetensors({name: ("F32", [2, 4, 3, 2], heads) for name in "qk"}))
+    scores = ("run", "scores.scl", "-i", "x.safetensors", "-o", "y.safetensors", "--check-finite", "--interpret")
+    line = scratch.succeed(*scores, "stored").splitlines()[0]
+    assert line == "first non-finite: s, operator dot_general in bhse,bhte->bhst (scores.scl:3), element [b 1, h 2, s 0, t 0] is inf", line
+    line = scratch.succeed(*scores, "stored", "-n", "f8_master").splitlines()[0]  # the product of the scales of q and k
+    assert line == "first non-finite: derived from q, operator mul in bhse,bhte->bhst (scores.scl:3), element [] is inf", line
+    assert scratch.succeed(*scores, "real").splitlines()[0].endswith("none (no operator produces an infinity or a NaN)")
+    scratch.write("inside.scl", "program p(x: f32[2, 3], gain: f32[3]) -> (z: f32[2, 3]) {\n  z = rms_norm(x, gain) {epsilon: 0.0}\n}\n")
+    scratch.write("x.safetensors", safetensors({"x": ("F32", [2, 3], floats(1, 2, 3, 0, 0, 0)), "gain": ("F32", [3], floats(1, 1, 1))}))
+    line = scratch.succeed("run", "inside.scl", *run[2:], "real").splitlines()[0]
+    assert line == "first non-finite: inside of z, operator rms_norm (its rsqrt) (inside.scl:2), element [1] is inf", line
 
 
 def wide_integers(scratch):

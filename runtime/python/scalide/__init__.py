@@ -39,7 +39,7 @@ from .library import Argument, Library, empty
 from .metrics import Metrics
 from .program import Program
 from .ranks import Rank, join_alone, join_mpi
-from .reports import Check, Decision, MatmulDecision, NonFinite, NonFiniteError, Rounding, State, Traced
+from .reports import Check, Decision, MatmulDecision, NonFinite, NonFiniteElement, NonFiniteError, Rounding, State, Traced
 from .run_tool import BuildError, tool_path
 from .saving import load, save
 from .scaled_array import ScaledArray
@@ -47,4 +47,4 @@ from . import flax_state
 
 flax_state.register()
 
-__all__ = ["Argument", "BuildError", "Check", "Checkpoints", "Decision", "Library", "MatmulDecision", "Metrics", "NonFinite", "NonFiniteError", "Program", "Rank", "Rounding", "ScaledArray", "State", "Traced", "__version__", "build", "empty", "join_alone", "join_mpi", "load", "save", "tool_path"]
+__all__ = ["Argument", "BuildError", "Check", "Checkpoints", "Decision", "Library", "MatmulDecision", "Metrics", "NonFinite", "NonFiniteElement", "NonFiniteError", "Program", "Rank", "Rounding", "ScaledArray", "State", "Traced", "__version__", "build", "empty", "join_alone", "join_mpi", "load", "save", "tool_path"]

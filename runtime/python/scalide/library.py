@@ -18,7 +18,7 @@ import numpy as np
 from . import _runtime, conversion, reports
 from .marshal import DTYPES, any_of_jax, in_format, on_host, to_read, to_write, updated, without_lists
 from .owned_folder import OwnedFolder
-from .reports import Check, NonFinite, NonFiniteError, Table, Traced
+from .reports import Check, NonFinite, NonFiniteElement, NonFiniteError, Table, Traced
 from .scaled_array import ScaledArray
 from .words import meant, name_text
 
@@ -242,14 +242,24 @@ class Library:
         first = {name: np.full(shape, number, DTYPES[dtype]) for name, dtype, shape, number in self._running().state}
         return self._fitted(first, args, kwargs) if args or kwargs else first
 
-    def first_non_finite(self, *args: Any, **kwargs: Any) -> NonFinite | None:
+    def first_non_finite(self, *args: Any, interpret: str | None = None, **kwargs: Any) -> NonFinite | NonFiniteElement | None:
         """Runs once and returns the first result that has an infinity or a NaN, or None.
 
         It takes the arguments of a call, and the results have the same bits. Arguments and constants are not results.
 
+        Args:
+            interpret: "stored" or "real": run in an interpreter, which looks into fused kernels, and return a NonFiniteElement: the operator and the
+                index. "stored" rounds as kernels do. "real" computes in f64 without a policy, so it finds what no format can repair. This takes
+                seconds for large arrays, runs the tool and needs the program.
+
         Raises:
-            TypeError, ValueError, RuntimeError: As a call.
+            TypeError, ValueError, RuntimeError: As a call; or `interpret` is another word, or `prepare` returned the library.
+            BuildError: The tool reports an error.
         """
+        if interpret is not None:
+            if interpret not in ("stored", "real"):
+                raise ValueError(f"{self.name}: interpret must be 'stored', 'real' or None, got {interpret!r}.")
+            return reports.non_finite_element(self, self._for_tool("first_non_finite", args, kwargs), interpret)
         leaves = [on_host(leaf) for leaf in self._leaves(args, kwargs)]
         _, found = self._running().call_checked([to_read(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)], self._constants)
         return found and reports.non_finite(self, found, leaves)
@@ -361,11 +371,15 @@ class Library:
             TypeError, ValueError: As a call; or the library has no program, or `prepare` returned it.
             BuildError: The tool reports an error.
         """
+        return reports.check(self, self._for_tool("check", args, kwargs))
+
+    def _for_tool(self, method, args, kwargs):
+        """Returns the inputs of a call as the tool reads them."""
         if self._constants:
-            raise ValueError(f"{self.name}: check needs the arrays of the constants, and a prepared library has none. Call check on the library before prepare.")
+            raise ValueError(f"{self.name}: {method} needs the arrays of the constants, and a prepared library has none. Call {method} on the library before prepare.")
         leaves = [on_host(leaf) for leaf in self._leaves(args, kwargs)]
         self._running().call([to_read(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])  # raises for wrong arguments
-        return reports.check(self, [in_format(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])
+        return [in_format(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)]
 
     def convert(self, tree: Any, argument: int | str = 0, *, to: str | None = None) -> Any:
         """Returns the arrays of one argument in the formats and scales that the library takes, or back in a plain dtype.

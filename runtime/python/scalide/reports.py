@@ -123,6 +123,28 @@ class NonFinite(NamedTuple):
         return f"first non-finite: {self.tensor}{of}{source}, step {self.step} ({self.kernel}){loops}{reads}"
 
 
+class NonFiniteElement(NamedTuple):
+    """The first element that an operator makes infinite from finite operands, or NaN from operands without a NaN."""
+    tensor: str     # the tensor of the program; an operator with its scopes if it has no name
+    relation: str   # "": the tensor itself is not finite. "derived from": a copy of it, its amax or a scale. "inside of": a value inside of its operator
+    operator: str   # the operator of the program that makes the element
+    inner: str      # "inside of": the operator inside of it. Otherwise ""
+    direction: str  # "forward", "backward" (a gradient) or "update" (an optimizer). "-": an operator of a sub-program
+    scope: str      # the named scopes around the operator. "-": none
+    source: str     # the source line of the user, or the line of the program
+    index: tuple[int, ...]
+    axes: tuple[str, ...]  # by axis: the symbol of its extent, or its letter in an einsum of JAX. "": unknown
+    value: float
+    step: int       # of the innermost loop, from 0. -1: in no loop
+
+    def __str__(self):
+        words = ", ".join(f"{axis} {number}" if axis else str(number) for axis, number in zip(self.axes, self.index))
+        operator = self.operator + f" (its {self.inner})" * bool(self.inner) + f" in {self.scope}" * (self.scope != "-")
+        source = f" ({self.source})" if self.source != "-" else ""
+        return (f"first non-finite: {self.relation}{' ' * bool(self.relation)}{self.tensor}, operator {operator}{f', {self.direction}' * (self.direction == 'backward')}"
+                f"{source}, element [{words}] is {self.value}" + f", in step {self.step} of its loop" * (self.step >= 0))  # fmt: skip
+
+
 class NonFiniteError(ArithmeticError):
     """A result of a step of a call with `check_finite=True` has an infinity or a NaN.
 
@@ -229,17 +251,13 @@ def _use_of(row: dict) -> str:
 def check(library, leaves) -> Check:
     """Interprets one run on the inputs of a library and counts the effects of rounding."""
     logging.getLogger("scalide").info("%s: check interprets the program element by element, which is slow for large arrays", library.name)
-    with tempfile.TemporaryDirectory(prefix="scalide-") as folder:
-        inputs, outputs = Path(folder, "inputs.safetensors"), Path(folder, "outputs.safetensors")
-        save(inputs, {argument.name: leaf for argument, leaf in zip(library._inputs, leaves)})
-        found = json.loads(_tool(library, "run", "--check", "--json", "--target", library._options.get("target", "host"), "-i", inputs, "-o", outputs))
+    found = _run_tool_on(library, leaves, "--check")
     if found["uncompared"]:
         logging.getLogger("scalide").warning("%s: check does not compare the new values of %s, which come from a loop or a branch", library.name,
                                              ", ".join(found["uncompared"]))  # fmt: skip
     tables = []
-    words = {"source": lambda place: source_of(library, place), "direction": lambda word: word or "-", "scope": lambda scope: scope or "-"}
     for kind, rows in ((Rounding, found["roundings"]), (State, found["states"]), (Misfit, found["misfits"])):
-        tables.append(Table(kind(*[words.get(field, lambda value: value)(row[field]) for field in kind._fields]) for row in rows))
+        tables.append(Table(_row_of(kind, library, row) for row in rows))
     return Check(*tables)
 
 
@@ -261,6 +279,28 @@ def _line_of(library, location: str) -> str:
     """Returns the Python source line of "net.scl:4"."""
     line = location.rpartition(":")[2]
     return source_of(library, {"file": location.rpartition(":")[0], "line": int(line)}) if line.isdigit() else "-"
+
+
+def non_finite_element(library, leaves, mode: str) -> NonFiniteElement | None:
+    """Interprets one run on the inputs of a library and returns the first element that an operator makes infinite or NaN."""
+    row = _run_tool_on(library, leaves, "--check-finite", "--interpret", mode)
+    if row is None:
+        return None
+    return _row_of(NonFiniteElement, library, {**row, "index": tuple(row["index"]), "axes": tuple(row["axes"]), "value": float(row["value"])})
+
+
+def _row_of(kind, library, row: dict):
+    """Returns a row of a table from the JSON of the tool."""
+    words = {"source": lambda place: source_of(library, place), "direction": lambda word: word or "-", "scope": lambda scope: scope or "-"}
+    return kind(*[words.get(field, lambda value: value)(row[field]) for field in kind._fields])
+
+
+def _run_tool_on(library, leaves, *options):
+    """Returns what `scalide run` prints as JSON for the inputs of a library."""
+    with tempfile.TemporaryDirectory(prefix="scalide-") as folder:
+        inputs, outputs = Path(folder, "inputs.safetensors"), Path(folder, "outputs.safetensors")
+        save(inputs, {argument.name: leaf for argument, leaf in zip(library._inputs, leaves)})
+        return json.loads(_tool(library, "run", *options, "--json", "--target", library._options.get("target", "host"), "-i", inputs, "-o", outputs))
 
 
 class Tracing:
