@@ -2,6 +2,7 @@
 import pathlib
 import pickle
 import re
+import subprocess
 
 import jax
 import jax.numpy as jnp
@@ -80,6 +81,12 @@ def test_explain(scaled):
     assert error_of(alone.explain).startswith("ValueError: step: explain needs the program of the library")
 
 
+def inspected_lines(path):
+    """The source lines of Python that `scalide inspect` names for a saved program."""
+    printed = subprocess.run([scalide.tool_path(), "inspect", path, "-n", "f8_master"], capture_output=True, text=True, check=True).stdout
+    return set(re.findall(rf"{re.escape(pathlib.Path(__file__).name)}:\d+", printed))
+
+
 def test_a_saved_program_keeps_the_lines_of_python(program, tmp_path):
     program.save(tmp_path / "step.scl")
     assert f"#@ {pathlib.Path(__file__).name}:" in (tmp_path / "step.scl").read_text()
@@ -89,6 +96,14 @@ def test_a_saved_program_keeps_the_lines_of_python(program, tmp_path):
     assert [row.source for row in library.explain()] == [re.sub(r"^.*/", "", row.source) for row in scalide.build(program, numerics="f8_master").explain()]
     table = run_tool(scalide.Program((tmp_path / "step.scl").read_text()), "explain", "--matmuls").splitlines()
     assert len(table) == 6 and all("@" in SOURCE[int(re.search(rf"  {re.escape(pathlib.Path(__file__).name)}:(\d+)$", line)[1]) - 1] for line in table[1:]), table
+    lines = inspected_lines(tmp_path / "step.scl")
+    assert any("@" in line_of(source + " ()") for source in lines) and len(lines) == 3, lines
+    trace(loss, W, X, Y).save(tmp_path / "loss.scl")
+    gradient = scalide.Program.load(tmp_path / "loss.scl").value_and_grad()
+    rows = scalide.build(gradient, numerics="f8_master").explain_matmuls()
+    assert {row.direction for row in rows} == {"forward", "backward"} and all("@" in line_of(row.source) for row in rows), rows
+    gradient.save(tmp_path / "gradient.scl")
+    assert scalide.Program.load(tmp_path / "gradient.scl").text == gradient.text
     odd = scalide.Program('program p(x: f32[n]) -> ("a  #@ b:1": f32[n] = y) {\n  y = neg(x)\n}\n', places=(None, "m.py:7 (f)", None))
     odd.save(tmp_path / "odd.scl")
     assert scalide.Program.load(tmp_path / "odd.scl").text == odd.text

@@ -164,7 +164,8 @@ class Program:
                 f"{{program: {quoted(self.name)}, wrt: [{', '.join(quoted(spec.name) for spec in wanted)}]}}\n}}\n")  # fmt: skip
         if out_tree is not None and transformation == "value_and_grad":
             out_tree = {"tuple": [LEAF, out_tree]}
-        return dataclasses.replace(self, text=text, out_tree=out_tree and Tree(out_tree), places=())
+        places = list(self.places)[: inner.count("\n") + 1]  # the lines of the inner program are the same
+        return dataclasses.replace(self, text=text, out_tree=out_tree and Tree(out_tree), places=places)
 
     def _numbered(self, argnums) -> tuple[list[Spec], Any]:
         """Returns the arguments with these numbers, and their tree. The tree is None if the program has no pytrees."""
