@@ -1,7 +1,7 @@
 # Sets SCALIDE_HALIDE_LIBRARY and defines the target Halide::Halide. If the caller allows it, this file gets the wheel of Halide from PyPI.
 # The CMake package in the wheel needs CMake 3.28, but Debian 12 has 3.25.
 if(SCALIDE_FETCH_HALIDE AND NOT SCALIDE_HALIDE_ROOT)
-    include("${CMAKE_CURRENT_LIST_DIR}/fetch_halide.cmake")
+    include("${CMAKE_CURRENT_LIST_DIR}/fetch_wheel.cmake")
     scalide_fetch_halide("${fetched_halide}" "${SCALIDE_HALIDE_VERSION}" "${Python3_EXECUTABLE}")
     set(SCALIDE_HALIDE_ROOT "${fetched_halide}/halide")
 endif()

@@ -1,7 +1,7 @@
 # A script: builds the tool and the runtime in BUILD (shared_build.cmake). It configures the folder with the initial cache CACHE if nothing has
 # configured it, or if its CMake or Ninja are gone: pip may have had them in a temporary environment.
 cmake_minimum_required(VERSION 3.25)
-include("${CMAKE_CURRENT_LIST_DIR}/fetch_halide.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/fetch_wheel.cmake")
 
 # The entry of a cache, or an empty text.
 function(read_cache variable name)
@@ -24,6 +24,10 @@ if(NOT is_configured)
     file(STRINGS "${CACHE}" fetch REGEX "SCALIDE_FETCH_HALIDE .*(ON|TRUE|1)")
     if(fetch AND NOT own_halide)
         scalide_fetch_halide("${BUILD}/halide-${HALIDE_VERSION}" "${HALIDE_VERSION}" "${PYTHON}")
+    endif()
+    file(STRINGS "${CACHE}" own_plotly REGEX "SCALIDE_PLOTLY_ROOT")
+    if(fetch AND NOT own_plotly)
+        scalide_fetch_plotly("${BUILD}/plotly-${PLOTLY_VERSION}" "${PLOTLY_VERSION}" "${PYTHON}")
     endif()
     execute_process(COMMAND "${CMAKE_COMMAND}" -C "${CACHE}" -S "${SOURCES}" -B "${BUILD}" -G Ninja COMMAND_ERROR_IS_FATAL ANY)
 endif()

@@ -5,7 +5,7 @@
 # What decides how the tool and the runtime are compiled.
 set(scalide_settings CMAKE_BUILD_TYPE CMAKE_TOOLCHAIN_FILE CMAKE_C_COMPILER CMAKE_CXX_COMPILER CMAKE_C_COMPILER_LAUNCHER CMAKE_CXX_COMPILER_LAUNCHER
     CMAKE_C_FLAGS CMAKE_CXX_FLAGS CMAKE_C_FLAGS_RELEASE CMAKE_CXX_FLAGS_RELEASE CMAKE_EXE_LINKER_FLAGS CMAKE_SHARED_LINKER_FLAGS
-    SCALIDE_BUILD_GENERATORS SCALIDE_BUILD_SHARED_RUNTIME SCALIDE_HALIDE_ROOT SCALIDE_XXHASH_INCLUDE SCALIDE_JEMALLOC_LIBRARY
+    SCALIDE_BUILD_GENERATORS SCALIDE_BUILD_SHARED_RUNTIME SCALIDE_HALIDE_ROOT SCALIDE_PLOTLY_ROOT SCALIDE_XXHASH_INCLUDE SCALIDE_JEMALLOC_LIBRARY
     yaml-cpp_DIR fmt_DIR CLI11_DIR nlohmann_json_DIR)
 
 # scalide_describe_settings(<variable>): the settings of this build, one in a line. A compiler may have several names.
@@ -65,7 +65,8 @@ function(scalide_use_shared_build folder)
     add_custom_target(scalide_shared_build BYPRODUCTS "${library}" USES_TERMINAL VERBATIM COMMENT "Building the tool and the runtime in ${folder}"
         COMMAND "${CMAKE_COMMAND}" -E make_directory "${folder}"
         COMMAND "${SCALIDE_FLOCK}" --close "${folder}/lock" "${CMAKE_COMMAND}" -D "SOURCES=${PROJECT_SOURCE_DIR}" -D "BUILD=${folder}"
-            -D "CACHE=${PROJECT_BINARY_DIR}/shared_build_cache.cmake" -D "HALIDE_VERSION=${SCALIDE_HALIDE_VERSION}" -D "PYTHON=${Python_EXECUTABLE}"
+            -D "CACHE=${PROJECT_BINARY_DIR}/shared_build_cache.cmake" -D "HALIDE_VERSION=${SCALIDE_HALIDE_VERSION}" -D "PLOTLY_VERSION=${SCALIDE_PLOTLY_VERSION}"
+            -D "PYTHON=${Python_EXECUTABLE}"
             -P "${PROJECT_SOURCE_DIR}/generators/run_shared_build.cmake")
     add_library(scalide_runtime STATIC IMPORTED GLOBAL)
     add_dependencies(scalide_runtime scalide_shared_build)

@@ -19,7 +19,7 @@ namespace {
 
 Home home_at(const fs::path &named) {
     const fs::path share = (named / "").parent_path(), prefix = share.parent_path().parent_path(); // without a trailing `/`
-    return {share / "rules", prefix / "include", prefix / SCALIDE_LIBRARY_FOLDER / "libscalide_runtime.a"};
+    return {share / "rules", prefix / "include", prefix / SCALIDE_LIBRARY_FOLDER / "libscalide_runtime.a", share / "pages"};
 }
 
 /// Uses the entries of a file before all others. A file without entries is an error.
@@ -57,7 +57,8 @@ Home find_home(const std::string &given) {
     const fs::path source = SCALIDE_SOURCE_DIR;
     if (!is_below(executable, fs::weakly_canonical(SCALIDE_BINARY_DIR, error)) || !fs::exists(source / "rules", error))
         refuse_home("there is no folder " + (beside / "rules").string());
-    return {source / "rules", source / "runtime" / "include", SCALIDE_RUNTIME_LIBRARY};
+    return {source / "rules", source / "runtime" / "include", SCALIDE_RUNTIME_LIBRARY,
+            fs::path(SCALIDE_BINARY_DIR) / "home/share/scalide/pages"};
 }
 
 void add_home(CLI::App &command, std::string &home) {

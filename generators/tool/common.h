@@ -10,7 +10,7 @@ struct BuildOptions;
 /// executable of a user's generators then uses the installation that built it, and an executable in the build folder uses the source tree.
 /// Throws UserError.
 struct Home {
-    std::filesystem::path rules, include, runtime_library;
+    std::filesystem::path rules, include, runtime_library, pages;
 };
 Home find_home(const std::string &given);
 

@@ -124,13 +124,15 @@ def write_program(file: pathlib.Path, text: str):
 
 
 def lend(build: pathlib.Path, work: pathlib.Path, halide: pathlib.Path, name: str) -> pathlib.Path:
-    """A build folder with the Halide and the Python environments that are there already."""
+    """A build folder with the wheels and the Python environments that exist already."""
     folder = work / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     version = re.search(r"set\(SCALIDE_HALIDE_VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
     (folder / f"halide-{version}").mkdir()
     (folder / f"halide-{version}/halide").symlink_to(halide)
+    for plotly in build.glob("plotly-*"):
+        (folder / plotly.name).symlink_to(plotly)
     for environment in re.findall(r"install_python \S+ (\S+)$", (ROOT / ".ci/setup.sh").read_text(), re.M):
         # The interpreter is the one of Debian. What it cannot import comes from the environment of the build.
         write_program(folder / environment / "bin/python", f'case "$*" in *nanobind*|*numpy*|*jaxlib*) exec {build}/venv/bin/python "$@" ;; esac\nexec python3 "$@"\n')

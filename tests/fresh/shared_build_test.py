@@ -39,6 +39,8 @@ def lend_halide(folder):
     version = re.search(r"set\(SCALIDE_HALIDE_VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
     (folder / f"halide-{version}").mkdir(parents=True)
     (folder / f"halide-{version}/halide").symlink_to(HALIDE)
+    for plotly in BUILD.glob("plotly-*"):
+        (folder / plotly.name).symlink_to(plotly)
 
 
 def false_ninja(file):

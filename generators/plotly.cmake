@@ -1,0 +1,15 @@
+# Sets SCALIDE_PLOTLY_ROOT, the folder of the unpacked wheel from which the pages of `scalide report` get plotly.js and its license.
+if(SCALIDE_FETCH_HALIDE AND NOT SCALIDE_PLOTLY_ROOT)
+    include("${CMAKE_CURRENT_LIST_DIR}/fetch_wheel.cmake")
+    find_package(Python3 QUIET COMPONENTS Interpreter)
+    set(fetched_plotly "${PROJECT_BINARY_DIR}/plotly-${SCALIDE_PLOTLY_VERSION}")
+    scalide_fetch_plotly("${fetched_plotly}" "${SCALIDE_PLOTLY_VERSION}" "${Python3_EXECUTABLE}")
+    set(SCALIDE_PLOTLY_ROOT "${fetched_plotly}/plotly")
+endif()
+set(plotly_script "${SCALIDE_PLOTLY_ROOT}/package_data/plotly.min.js")
+file(GLOB plotly_license "${SCALIDE_PLOTLY_ROOT}/../plotly-*.dist-info/licenses/LICENSE.txt")
+if(NOT EXISTS "${plotly_script}" OR NOT plotly_license)
+    set(plotly_script "")
+    message(STATUS "plotly ${SCALIDE_PLOTLY_VERSION} not found, which `scalide report` needs: set SCALIDE_PLOTLY_ROOT to the `plotly` folder of the "
+                   "unpacked PyPI wheel, or SCALIDE_FETCH_HALIDE to ON to fetch it")
+endif()
