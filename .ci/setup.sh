@@ -21,7 +21,7 @@ PACKAGES[bench]="${PACKAGES[build]} python3-dev python3-venv libgtest-dev"
 PACKAGES[package_deb]="${PACKAGES[build]} dpkg-dev file"
 PACKAGES[package_tar]="${PACKAGES[build]}"
 PACKAGES[package_wheel]="${PACKAGES[build]} python3-dev python3-venv"
-PACKAGES[check]="${PACKAGES[build]} python3-dev python3-venv libgtest-dev clang-format universal-ctags git pkg-config dpkg-dev file pocl-opencl-icd ocl-icd-libopencl1 rustc gfortran openmpi-bin mpich"
+PACKAGES[check]="${PACKAGES[build]} python3-dev python3-venv libgtest-dev clang-format universal-ctags git pkg-config dpkg-dev file pocl-opencl-icd ocl-icd-libopencl1 rustc gfortran openmpi-bin mpich graphviz chromium"
 PACKAGES[check_slow]="${PACKAGES[check]} qemu-user mmdebstrap"
 PACKAGES[check_fuzz]="${PACKAGES[check]} clang-19 libclang-rt-19-dev llvm-19" # clang 14 does not read the ranges of this libstdc++
 

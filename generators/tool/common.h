@@ -66,5 +66,6 @@ void add_generators(CLI::App &app);
 void add_convert(CLI::App &app);
 void add_calibrate(CLI::App &app);
 void add_tune(CLI::App &app);
+void add_report(CLI::App &app);
 
 } // namespace scalide

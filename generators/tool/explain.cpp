@@ -20,6 +20,8 @@ constexpr std::array places = {"argument", "operand", "node result", "result", "
 
 using Row = std::vector<std::string>;
 
+} // namespace
+
 std::string words(const ScaleOrigin &scale) {
     switch (scale.kind) {
     case ScaleOrigin::Kind::none: return "none";
@@ -33,6 +35,8 @@ std::string words(const ScaleOrigin &scale) {
     }
     return "";
 }
+
+namespace {
 
 /// Roles of the arguments by name.
 using Roles = std::map<std::string, std::string>;

@@ -22,6 +22,8 @@ set(CPACK_DEBIAN_GENERATOR_PACKAGE_NAME scalide)
 set(CPACK_COMPONENT_GENERATOR_DESCRIPTION "Tool, rules and CMake functions that compile array programs into kernel libraries")
 # The library for generators in C++ links yaml-cpp and fmt. A build of a library runs a C compiler, with the headers of the C library.
 set(CPACK_DEBIAN_GENERATOR_PACKAGE_DEPENDS "scalide-runtime (= ${PROJECT_VERSION}), libyaml-cpp-dev, libfmt-dev, gcc, libc6-dev, binutils")
+# `scalide report` draws graphs with dot, and says so if it is missing.
+set(CPACK_DEBIAN_GENERATOR_PACKAGE_RECOMMENDS "graphviz")
 set(CPACK_DEBIAN_GENERATOR_PACKAGE_SHLIBDEPS ON)
 get_filename_component(halide_folder "${SCALIDE_HALIDE_LIBRARY}" DIRECTORY)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${halide_folder}")

@@ -33,6 +33,8 @@ USES = {
     "gfortran": ("examples/fortran/README.md", "\ngfortran "),
     "pocl-opencl-icd": ("docs/develop/testing.md", "PoCL"),
     "ocl-icd-libopencl1": ("runtime/src/devices/opencl.cpp", "libOpenCL.so.1"),
+    "graphviz": ("generators/tool/report_graph.cpp", '"dot"'),
+    "chromium": ("tests/support/browser.py", '"chromium"'),
     "qemu-user": ("tests/cpu/cpu_test.py", '"qemu-x86_64"'),
     "mmdebstrap": ("tests/fresh/root.py", '"mmdebstrap"'),
     "clang-19": ("check", "clang++-19"),

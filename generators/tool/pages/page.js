@@ -11,7 +11,7 @@ const page = (() => {
             if (typeof value === "function") made.addEventListener(name, value);
             else if (value !== undefined && value !== null && value !== false) made.setAttribute(name, value === true ? "" : value);
         }
-        made.append(...children.flat().filter(child => child !== null && child !== undefined).map(child => child instanceof Node ? child : String(child)));
+        made.append(...children.flat(Infinity).filter(child => child !== null && child !== undefined).map(child => child instanceof Node ? child : String(child)));
         return made;
     };
 
@@ -23,9 +23,9 @@ const page = (() => {
         return made;
     };
 
-    // columns: [{name, number, cell}]; `cell` returns the text or node of a row. options: caption, mark (class of a row), tall.
+    // columns: [{name, number, wide, cell}]: right-aligned numbers, or a column of long texts; `cell` returns the text or node of a row. options: caption, mark (class of a row), tall.
     const table = (columns, rows, options = {}) => {
-        const cells = (row, tag) => columns.map(column => el(tag, {class: column.number ? "number" : null, scope: tag === "th" ? "col" : null},
+        const cells = (row, tag) => columns.map(column => el(tag, {class: column.number ? "number" : column.wide && tag === "td" ? "wide" : null, scope: tag === "th" ? "col" : null},
             tag === "th" ? column.name : column.cell(row)));
         const lines = rows.map(row => el("tr", {class: options.mark?.(row)}, cells(row, "td")));
         return el("div", {class: options.tall ? "scroll tall" : "scroll", tabindex: 0, role: "region", "aria-label": options.caption ?? "Table"},

@@ -1,0 +1,382 @@
+#include "tool/run_findings.h"
+#include "ir/words.h"
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+
+namespace scalide {
+
+namespace {
+
+/// What to do about each kind of finding.
+struct FindingKind {
+    const char *name;
+    Severity severity;
+    const char *todo;
+};
+constexpr FindingKind finding_kinds[] = {
+    {"non-finite", Severity::bad,
+     "Look at the operands of this operator first: a division, a logarithm, or scores that are too large. Replay the step with 'scalide "
+     "run "
+     "--check-finite'."},
+    {"infinite scale", Severity::bad,
+     "An infinity entered the history of a delayed scale. Keep it out of the inputs, or use current scales ('scale: {by: max}')."},
+    {"frozen scale", Severity::bad,
+     "Shorten the history of the delayed scale, keep the outlier out of the batch, or use current scales ('scale: {by: max}')."},
+    {"unfit scale", Severity::warn,
+     "Compare the scale with amax in the plot of the tensor. The rule of the policy chooses how the scale is computed."},
+    {"saturation", Severity::bad,
+     "The scale is too small for these values. Use a current scale, a larger margin, or calibrate again with data such as these."},
+    {"jump", Severity::bad,
+     "Look for the cause in this step: an unusual batch, or a checkpoint with a wrong scale. Compare the tensor with its siblings."},
+    {"sibling", Severity::bad, "Compare the scale and the data of this tensor in the checkpoint with its siblings."},
+    {"underflow", Severity::warn,
+     "Give this conversion a scale ('scale: {by: max}'), use a format with more exponent bits, or scale the loss."},
+    {"zero gradient", Severity::bad,
+     "Nothing before this operator trains. Find the first tensor of the backward pass whose elements become 0, and give it a scale."},
+    {"loss not finite", Severity::bad, "Look at the first tensor with an infinity or a NaN, in this step or before it."},
+    {"loss jump", Severity::warn, "Look at the tensors that change in the same step."},
+    {"loss flat", Severity::warn, "Look for gradients that are 0 or mostly lost, and check the learning rate."},
+    {"loss rises", Severity::warn, "Look at the tensors that change where the loss begins to rise."},
+    {"against", Severity::warn, "Look at the tensors that change in or before this step."},
+    {"odd format", Severity::warn,
+     "Look at the rule of the policy that decides for this operand: 'scalide explain --matmuls' prints its conditions."},
+    {"missing", Severity::note, "Write these numbers in the next run, so that the report can use them."},
+    {"torn", Severity::note, "The process was probably killed while it wrote. All lines before are complete."},
+    {"normal", Severity::note, ""},
+};
+
+Finding finding_of(const std::string &kind, std::string text, int tensor = -1, int64_t step = -1) {
+    const auto row = std::ranges::find(finding_kinds, kind, [](const FindingKind &each) { return std::string(each.name); });
+    return {row->severity, kind, std::move(text), row->todo, tensor, step};
+}
+
+/// Returns "4000", "1.2e+07".
+std::string short_number(double value) { return std::isinf(value) ? "infinity" : fmt::format("{:.4g}", value); }
+
+std::string percent(double share) { return share > 0 && share < 0.001 ? "less than 0.1 %" : fmt::format("{:.3g} %", 100 * share); }
+
+std::string times(double exponent) { return fmt::format("{:.4g}", std::exp2(std::abs(exponent))); }
+
+/// Findings of one kind that begin in one step become one finding: the first tensor of the program, and the number of the others.
+std::vector<Finding> merged(std::vector<Finding> findings) {
+    sort_findings(findings);
+    std::vector<Finding> whole;
+    std::vector<int> more;
+    for (Finding &finding : findings) {
+        const auto same = std::ranges::find_if(
+            whole, [&](const Finding &each) { return each.kind == finding.kind && each.step == finding.step && finding.tensor >= 0; });
+        if (same == whole.end()) {
+            whole.push_back(std::move(finding));
+            more.push_back(0);
+        } else {
+            more[static_cast<size_t>(same - whole.begin())]++;
+        }
+    }
+    for (size_t i = 0; i < whole.size(); i++)
+        if (more[i] > 0)
+            whole[i].text +=
+                fmt::format(" {} other {} the same, later in the program.", more[i], more[i] == 1 ? "tensor does" : "tensors do");
+    return whole;
+}
+
+double median_of(std::vector<double> values) {
+    if (values.empty()) return 0;
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::ranges::nth_element(values, middle);
+    return *middle;
+}
+
+/// Returns the name of a tensor with `#` instead of each number: tensors of repeated layers have the same pattern.
+std::string pattern_of(const LoggedTensor &tensor) {
+    std::string pattern = tensor.use + "|" + tensor.format + "|" + tensor.direction + "|";
+    for (const char letter : tensor.tensor) {
+        if (letter >= '0' && letter <= '9') {
+            if (pattern.back() != '#') pattern += '#';
+        } else {
+            pattern += letter;
+        }
+    }
+    return pattern;
+}
+
+/// The findings about the statistics of one tensor.
+class TensorFindings {
+public:
+    TensorFindings(const LoggedTensor &tensor, int index, const TensorTrack &track, std::vector<Finding> &findings)
+        : tensor_(tensor), track_(track), index_(index), findings_(findings) {}
+
+    void add_all() {
+        add_non_finite();
+        add_misfit();
+        add_saturation();
+        add_jump(track_.amax_jump, "its largest magnitude");
+        if (track_.amax_jump.step < 0) add_jump(track_.scale_jump, "its scale");
+        add_losses();
+    }
+
+private:
+    void add(const std::string &kind, int64_t step, const std::string &words) {
+        findings_.push_back(finding_of(kind, described(tensor_) + words, index_, step));
+    }
+
+    void add_non_finite() {
+        if (track_.nonfinite_step >= 0)
+            add("non-finite", track_.nonfinite_step, fmt::format(" has an infinity or a NaN in step {}.", track_.nonfinite_step));
+        if (track_.infinite_scale_step >= 0)
+            add("infinite scale", track_.infinite_scale_step,
+                fmt::format(": its scale is infinite in step {}.", track_.infinite_scale_step));
+    }
+
+    void add_misfit() {
+        const Misfit &misfit = track_.misfit;
+        if (misfit.lines < run_limits::misfit_lines) return;
+        const std::string constant = misfit.is_constant ? fmt::format(" The scale stays {} all the time.", short_number(misfit.scale)) : "";
+        const std::string fact = fmt::format(": from step {} to step {}, its scale is {} times larger for its values than before.{}",
+                                             misfit.first, misfit.last, times(misfit.exponent), constant);
+        const bool is_after_outlier = misfit.outlier_step >= 0 && misfit.outlier_step <= misfit.first;
+        if (is_after_outlier)
+            return add("frozen scale", misfit.outlier_step,
+                       fmt::format("{} The cause is step {}, in which its largest magnitude is {}. Small elements are lost meanwhile.",
+                                   fact, misfit.outlier_step, short_number(misfit.outlier)));
+        add("unfit scale", misfit.first, fact + " Small elements are lost meanwhile.");
+    }
+
+    void add_saturation() {
+        const double share = tensor_.elements > 0 ? track_.saturated / tensor_.elements : 0;
+        if (track_.saturated_step < 0 || share < run_limits::saturated) return;
+        std::string words = fmt::format(": up to {} of its elements saturate, from step {} on", percent(share), track_.saturated_step);
+        const double bound = tensor_.largest * (track_.saturated_scale >= 0 ? track_.saturated_scale : 1);
+        if (bound > 0 && track_.saturated_amax > 0)
+            words += fmt::format(". Its largest magnitude is {}, which is {:.4g} times the largest number that {} holds with its scale",
+                                 short_number(track_.saturated_amax), track_.saturated_amax / bound, tensor_.format);
+        add("saturation", track_.saturated_step, words + ".");
+    }
+
+    void add_jump(const Jump &jump, const std::string &what) {
+        if (jump.step < 0) return;
+        const std::string later = jump.lines == 0               ? ""
+                                  : 2 * jump.stays > jump.lines ? " It stays there afterwards."
+                                                                : " It returns afterwards.";
+        add("jump", jump.step,
+            fmt::format(": {} grows {} times from step {} to step {}, from {} to {}.{}", what, times(jump.to - jump.from), jump.before,
+                        jump.step, short_number(std::exp2(jump.from)), short_number(std::exp2(jump.to)), later));
+    }
+
+    void add_losses() {
+        if (tensor_.direction == "backward" && track_.lines > 0 && 2 * track_.empty_lines > track_.lines)
+            return add("zero gradient", -1,
+                       fmt::format(" is exactly 0 in {} of {} lines of statistics.", track_.empty_lines, track_.lines));
+        if (track_.zero_lines == 0 || tensor_.elements <= 0) return;
+        const double share = track_.zero_sum / track_.zero_lines / tensor_.elements;
+        if (share < run_limits::zeros) return;
+        add("underflow", -1,
+            fmt::format(": {} of its elements become 0 by rounding to {}, on average over {} lines of statistics.", percent(share),
+                        tensor_.format, track_.zero_lines));
+    }
+
+    const LoggedTensor &tensor_;
+    const TensorTrack &track_;
+    int index_;
+    std::vector<Finding> &findings_;
+};
+
+/// Compares each tensor with the tensors that have its name except for numbers: the same parameter of other layers.
+void add_siblings(const RunLog &log, const std::vector<TensorTrack> &tracks, std::vector<Finding> &findings) {
+    std::map<std::string, std::vector<size_t>> groups;
+    for (size_t i = 0; i < tracks.size(); i++)
+        if (tracks[i].first_amax > 0) groups[pattern_of(log.tensors[i])].push_back(i);
+    for (const auto &[pattern, members] : groups) {
+        std::vector<double> exponents;
+        for (const size_t each : members) exponents.push_back(std::log2(tracks[each].first_amax));
+        const double median = median_of(exponents);
+        for (size_t i = 0; members.size() >= 3 && i < members.size(); i++)
+            if (exponents[i] - median >= run_limits::sibling)
+                findings.push_back(
+                    finding_of("sibling",
+                               fmt::format("{}: its largest magnitude is {}, {} times the median of its {} siblings, from the start.",
+                                           described(log.tensors[members[i]]), short_number(tracks[members[i]].first_amax),
+                                           times(exponents[i] - median), members.size()),
+                               static_cast<int>(members[i]), log.first_step));
+    }
+}
+
+/// Finds operands of the forward pass with fewer bits of precision than most others.
+void add_odd_formats(const RunLog &log, std::vector<Finding> &findings) {
+    std::map<std::string, std::vector<int>> operands;
+    size_t count = 0;
+    for (size_t i = 0; i < log.tensors.size(); i++) {
+        const LoggedTensor &tensor = log.tensors[i];
+        if (tensor.direction != "forward" || (!tensor.op.starts_with("dot_general") && !tensor.op.starts_with("conv_"))) continue;
+        operands[tensor.format].push_back(static_cast<int>(i));
+        count++;
+    }
+    const auto odd = operands.find("f8_e5m2");
+    if (odd == operands.end() || 4 * odd->second.size() > count) return;
+    for (const int index : odd->second)
+        findings.push_back(
+            finding_of("odd format",
+                       fmt::format("{} is stored in f8_e5m2, which has 2 bits of mantissa, in the forward pass. {} of {} other operands "
+                                   "have another format.",
+                                   described(log.tensors[static_cast<size_t>(index)]), count - odd->second.size(), count),
+                       index, log.first_step));
+}
+
+void add_events(const RunLog &log, std::vector<Finding> &findings) {
+    const NonFiniteEvent &event = log.events.front();
+    const auto known = std::ranges::find_if(log.tensors, [&](const LoggedTensor &each) {
+        return each.tensor == event.tensor && (event.scope.empty() || each.scope == event.scope);
+    });
+    std::string words =
+        fmt::format("{} is the first tensor with an infinity or a NaN, in step {}", name_to_string(event.tensor), event.step);
+    if (!event.index.empty()) {
+        std::string axes;
+        for (const int64_t axis : event.index) axes += (axes.empty() ? "" : ", ") + std::to_string(axis);
+        words += ", at index [" + axes + "]";
+    }
+    if (!event.op.empty()) words += ". The operator is " + event.op;
+    if (!event.scope.empty()) words += (event.op.empty() ? ". It is in " : " in ") + event.scope;
+    if (!event.source.empty()) words += " (" + event.source + ")";
+    findings.push_back(
+        finding_of("non-finite", words + ".", known == log.tensors.end() ? -1 : static_cast<int>(known - log.tensors.begin()), event.step));
+}
+
+/// Median and time of the last losses.
+double median_before(const std::vector<MetricPoint> &points, size_t end) {
+    std::vector<double> values;
+    for (size_t i = end > run_limits::loss_window ? end - run_limits::loss_window : 0; i < end; i++) values.push_back(points[i].value);
+    return median_of(values);
+}
+
+double mean_of(const std::vector<MetricPoint> &points, size_t begin, size_t end) {
+    double sum = 0;
+    for (size_t i = begin; i < end; i++) sum += points[i].value;
+    return sum / double(end - begin);
+}
+
+void add_trend(const std::string &name, const std::vector<MetricPoint> &points, std::vector<Finding> &findings) {
+    const size_t quarter = points.size() / 4;
+    if (quarter < run_limits::loss_least / 2) return;
+    const double first = mean_of(points, 0, quarter), last = mean_of(points, points.size() - quarter, points.size());
+    const auto least = std::ranges::min_element(points, {}, &MetricPoint::value);
+    if (std::abs(last - first) <= run_limits::loss_flat * std::abs(first))
+        findings.push_back(
+            finding_of("loss flat", fmt::format("{} does not fall: {} on average in the first quarter of the run, {} in the last.", name,
+                                                short_number(first), short_number(last))));
+    else if (last > first || last > 2 * std::abs(mean_of(points, 0, points.size())))
+        findings.push_back(finding_of("loss rises",
+                                      fmt::format("{} is larger at the end than at the beginning: {} on average in the last quarter of "
+                                                  "the run, {} in the first. It is least in step {}, {}.",
+                                                  name, short_number(last), short_number(first), least->step, short_number(least->value)),
+                                      -1, least->step));
+}
+
+void add_loss(const RunLog &log, std::vector<Finding> &findings) {
+    const std::string name = loss_of(log);
+    if (name.empty()) return;
+    const std::vector<MetricPoint> &points = log.metrics.at(name);
+    const auto bad = std::ranges::find_if(points, [](const MetricPoint &point) { return !std::isfinite(point.value); });
+    if (bad != points.end())
+        findings.push_back(finding_of(
+            "loss not finite", fmt::format("{} is {} from step {} on.", name, std::isnan(bad->value) ? "NaN" : "infinite", bad->step), -1,
+            bad->step));
+    for (size_t i = run_limits::loss_least; i < static_cast<size_t>(bad - points.begin()); i++) {
+        const double before = median_before(points, i);
+        if (before <= 0 || points[i].value < run_limits::loss_jump * before) continue;
+        findings.push_back(finding_of(
+            "loss jump",
+            fmt::format("{} jumps in step {}, from {} to {}.", name, points[i].step, short_number(before), short_number(points[i].value)),
+            -1, points[i].step));
+        return;
+    }
+    if (bad == points.end()) add_trend(name, points, findings);
+}
+
+void add_difference(const RunLog &log, const RunLog &other, std::vector<Finding> &findings) {
+    const std::string name = loss_of(log);
+    const auto theirs = other.metrics.find(name);
+    if (name.empty() || theirs == other.metrics.end()) return;
+    std::map<int64_t, double> values;
+    for (const MetricPoint &point : theirs->second) values[point.step] = point.value;
+    int64_t first = -1, last = -1;
+    double at_first = 0, at_last = 0;
+    for (const MetricPoint &point : log.metrics.at(name)) {
+        const auto value = values.find(point.step);
+        if (value == values.end() || value->second == 0 || !std::isfinite(point.value)) continue;
+        last = point.step;
+        at_last = point.value / value->second - 1;
+        if (first < 0 && std::abs(at_last) > run_limits::against) first = last, at_first = at_last;
+    }
+    if (first >= 0)
+        findings.push_back(finding_of(
+            "against",
+            fmt::format("{} differs from {} by {:+.3g} % in step {}, the first step with more than {}, and by {:+.3g} % in step {}.", name,
+                        other.name, 100 * at_first, first, percent(run_limits::against), 100 * at_last, last),
+            -1, first));
+}
+
+/// Says which numbers the files lack. Without them, the report cannot say that a run is normal.
+void add_missing(const RunLog &log, std::vector<Finding> &findings) {
+    if (log.is_torn)
+        findings.push_back(finding_of(
+            "torn", fmt::format("The last line of a file is not complete. The run ends at step {}.", log.last_step), -1, log.last_step));
+    std::vector<std::string> lacks;
+    if (loss_of(log).empty()) lacks.push_back("no metric is named loss");
+    if (log.tensors.empty() || log.statistic_lines == 0) lacks.push_back("the files have no statistics of tensors");
+    for (const char *name : {"amax", "zeros", "saturated", "nonfinite"}) {
+        const auto count = std::ranges::count_if(log.tensors, [&](const LoggedTensor &each) {
+            return !each.collect.empty() && std::ranges::find(each.collect, name) == each.collect.end();
+        });
+        if (count > 0) lacks.push_back(fmt::format("{} of {} tensors have no statistic {}", count, log.tensors.size(), name));
+    }
+    for (const std::string &each : lacks) findings.push_back(finding_of("missing", "Not checked: " + each + "."));
+}
+
+} // namespace
+
+std::string described(const LoggedTensor &tensor) {
+    std::string inner = tensor.use;
+    if (!tensor.scope.empty()) inner += (inner.empty() ? "in " : " in ") + tensor.scope;
+    if (!tensor.source.empty() && tensor.source != "-") inner += (inner.empty() ? "" : ", ") + tensor.source;
+    return name_to_string(tensor.tensor) + (inner.empty() ? "" : " (" + inner + ")");
+}
+
+void sort_findings(std::vector<Finding> &findings) {
+    const auto rank = [](const Finding &each) {
+        return std::ranges::find(finding_kinds, each.kind, [](const FindingKind &kind) { return std::string(kind.name); }) - finding_kinds;
+    };
+    std::ranges::stable_sort(findings, [&](const Finding &a, const Finding &b) {
+        const auto step_of = [](const Finding &each) { return each.step < 0 ? std::numeric_limits<int64_t>::max() : each.step; };
+        return std::tuple(a.severity, step_of(a), rank(a), a.tensor) < std::tuple(b.severity, step_of(b), rank(b), b.tensor);
+    });
+}
+
+std::string loss_of(const RunLog &log) {
+    if (log.metrics.contains("loss")) return "loss";
+    const auto found = std::ranges::find_if(log.metric_names, [](const std::string &name) { return name.ends_with("loss"); });
+    return found == log.metric_names.end() ? "" : *found;
+}
+
+std::vector<Finding> explain_run(const RunLog &log, const std::vector<TensorTrack> &tracks, const RunLog *against) {
+    std::vector<Finding> findings;
+    for (size_t i = 0; i < tracks.size(); i++) TensorFindings(log.tensors[i], static_cast<int>(i), tracks[i], findings).add_all();
+    if (!log.events.empty()) { // an event names the first tensor of a step, which the counts of the step cannot tell
+        std::erase_if(findings, [](const Finding &finding) { return finding.kind == "non-finite"; });
+        add_events(log, findings);
+    }
+    add_siblings(log, tracks, findings);
+    add_odd_formats(log, findings);
+    add_loss(log, findings);
+    if (against) add_difference(log, *against, findings);
+    const bool is_normal = findings.empty();
+    add_missing(log, findings);
+    if (findings.empty())
+        findings.push_back(
+            finding_of("normal", fmt::format("Nothing unusual was found in {} tensors and {} metrics, from step {} to step {}.",
+                                             log.tensors.size(), log.metrics.size(), log.first_step, log.last_step)));
+    else if (is_normal)
+        findings.insert(findings.begin(), finding_of("normal", "Nothing unusual was found in the numbers that the files contain."));
+    return merged(std::move(findings));
+}
+
+} // namespace scalide

@@ -1,0 +1,32 @@
+#pragma once
+#include "tool/run_watch.h"
+
+namespace scalide {
+
+/// The severity of a finding: `bad` explains a wrong result, `warn` may explain it, `note` is a fact.
+enum class Severity : uint8_t { bad, warn, note };
+inline constexpr std::array severity_names = {"bad", "warn", "note"};
+
+/// One thing that is unusual in a run: a sentence with numbers, and what to do.
+struct Finding {
+    Severity severity;
+    std::string kind;
+    std::string text, todo;
+    int tensor = -1;   ///< in RunLog::tensors; -1: none
+    int64_t step = -1; ///< where it begins; -1: it has no step
+};
+
+/// Returns the metric that is the loss: `loss`, else the first name that ends so. Empty: none.
+std::string loss_of(const RunLog &log);
+
+/// Returns all findings about a run: statistics, loss, events, the difference from another run, and what the files do not tell. The list
+/// says so if nothing is unusual.
+std::vector<Finding> explain_run(const RunLog &log, const std::vector<TensorTrack> &tracks, const RunLog *against);
+
+/// The name of a tensor, with its operand and its scope: "x (dot_general.lhs in block1/attention)".
+std::string described(const LoggedTensor &tensor);
+
+/// Sorts by severity, then by step, then by kind, then by the order of the program.
+void sort_findings(std::vector<Finding> &findings);
+
+} // namespace scalide

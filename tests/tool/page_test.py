@@ -1,0 +1,90 @@
+"""Tests the page of `scalide report` in headless Chromium: sizes, themes, keyboard, plots, console. Usage: page_test.py SCALIDE.
+Ends with status 77 if no Chromium is installed."""
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "support"))
+from browser import Browser, find_browser  # noqa: E402
+from run_files import write_run  # noqa: E402
+from tool import Scratch  # noqa: E402
+
+SKIPPED = 77
+PLOTS = 9  #: two of the loss, three of a tensor, two of kernels, two of memory
+
+
+def check_layout(browser, page, width, dark):
+    where = f"{width} pixels, {'dark' if dark else 'light'}"
+    browser.open(page, width, 900, dark)
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width, f"{where}: the page is wider than its window"
+    drawn = browser.evaluate("[...document.querySelectorAll('.plot')].filter(plot => plot.querySelector('.main-svg')).length")
+    assert drawn == PLOTS, f"{where}: the page must have {PLOTS} plots, got {drawn}"
+    small = browser.evaluate("[...document.querySelectorAll('.plot text')].filter(text => text.textContent && parseFloat(getComputedStyle(text).fontSize) < 8).length")
+    assert small == 0, f"{where}: {small} texts of plots are too small to read"
+    dark_page = browser.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number).reduce((a, b) => a + b) < 200")
+    assert dark_page == dark, f"{where}: the background has the wrong theme"
+    painted = browser.evaluate("(() => { const canvas = document.querySelector('canvas'); const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;"
+                               " return new Set(data).size; })()")  # fmt: skip
+    assert painted > 10, f"{where}: the heat map has {painted} colors"
+
+
+def check_theme(browser):
+    """The switch of the page wins against the system."""
+    for theme in ("light", "dark", "system"):
+        browser.evaluate("document.getElementById('theme').click()")
+        text = browser.evaluate("document.getElementById('theme').textContent")
+        assert text == f"Theme: {theme}", text
+        color = browser.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert theme == "system" or (color == "rgb(255, 255, 255)") == (theme == "light"), (theme, color)
+
+
+def check_keyboard(browser, page):
+    """Tab reaches every control in its order on the page, and arrow keys move in the heat map."""
+    browser.open(page)
+    order = []
+    for _ in range(80):
+        browser.press("Tab")
+        order.append(browser.evaluate("(() => { const all = [...document.querySelectorAll('*')], at = document.activeElement; return [all.indexOf(at), at.tagName, at.id, "
+                                      "at.matches(':focus-visible')]; })()"))  # fmt: skip
+        if order[-1][1] == "BODY":
+            break
+    places = [place for place, tag, *_ in order if tag != "BODY"]
+    assert places == sorted(places), f"Tab must follow the order of the page, got {order}"
+    assert order[0][1] == "A" and all(visible for *_, tag, _, visible in order if tag != "BODY"), order
+    reached = {tag for _, tag, *_ in order}
+    assert {"A", "BUTTON", "SELECT", "INPUT", "CANVAS", "g"} <= reached, reached
+    browser.evaluate("document.querySelector('canvas').focus()")
+    browser.press("ArrowDown")
+    browser.press("ArrowRight")
+    text = browser.evaluate("document.querySelector('.readout').textContent")
+    assert text.startswith("params.layer0.w dot_general.rhs in block0/attention, step 10: amax "), text
+    browser.press("Enter")
+    assert browser.evaluate("document.getElementById('tensor-choice').value") == "1"
+
+
+def main():
+    program = find_browser()
+    if not program:
+        print("skipped: Chromium is not installed")
+        sys.exit(SKIPPED)
+    with Scratch(sys.argv[1]) as scratch:
+        for name, faults in (("run", ["outlier"]), ("other", [])):
+            write_run(scratch.path / name, faults=faults)
+        scratch.succeed("report", str(HERE / "two_layers.scl"), "run", "--against", "other", "-n", "f8_master", "-n", "f16_scaled", "-o", "page.html")
+        scratch.succeed("report", str(HERE / "two_layers.scl"), "-o", "no_run.html")
+        page = scratch.path / "page.html"
+        with Browser(program) as browser:
+            for width in (390, 1440):
+                for dark in (False, True):
+                    check_layout(browser, page, width, dark)
+            check_theme(browser)
+            check_keyboard(browser, page)
+            browser.open(scratch.path / "no_run.html", 390)
+            assert browser.evaluate("document.documentElement.scrollWidth") <= 390 and browser.evaluate("document.querySelectorAll('section').length") == 5
+            assert not browser.messages, browser.messages
+            assert all(address.startswith(("file:", "data:", "blob:", "about:")) for address in browser.requests), browser.requests
+    print("ok")
+
+
+if __name__ == "__main__":
+    main()
