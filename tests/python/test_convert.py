@@ -11,7 +11,7 @@ from test_library import error_of
 
 import scalide
 from scalide import ScaledArray
-from scalide.run_tool import tool_path
+from scalide.tool_process import tool_path
 from scalide.jax import trace
 
 DRAW = np.random.default_rng(3)

@@ -329,3 +329,25 @@ def test_the_interpreter_names_the_operator_and_the_element():
     for policy in ("f32", "f8_master"):
         found = scalide.build(trace(scores, x, wq, wk), numerics=policy).first_non_finite(x, wq, wk, interpret="stored")
         assert dict(zip(found.axes, found.index)) == {"b": 0, "h": 2, "s": 0, "t": 0} and "bhse,bhte" in line_of(found.source), found
+
+
+def test_report(tmp_path, monkeypatch):
+    """Program.report and Library.report write a page with the lines of this file, and return what is unusual."""
+    monkeypatch.chdir(tmp_path)
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "metrics.jsonl").write_text('{"step": 0, "loss": 1.0}\n{"step": 1, "loss": "nan"}\n')
+    x, w = np.ones((4, 8), np.float32), np.ones((8, 4), np.float32)
+    program = trace(product, x, w)
+    text = program.report(run, numerics=["f8_master", "f32"])
+    assert text.startswith("bad: loss is NaN from step 1 on."), text
+    page = (tmp_path / "product.html").read_text()
+    assert "test_jax_reports.py:" in page and "f8_master" in page and str(tmp_path) not in page
+    text = scalide.build(program, numerics="f8_master").report(output=tmp_path / "own.html")
+    assert text.startswith("note: No run was given") and (tmp_path / "own.html").exists()
+    with pytest.raises(scalide.BuildError, match="cannot read the run file nothing.jsonl"):
+        program.report("nothing.jsonl")
+    library = scalide.build(program)
+    library.program = None
+    with pytest.raises(ValueError, match="report needs the program"):
+        library.report()

@@ -32,7 +32,9 @@ def tensors_of(count: int, faults) -> list[dict]:
 
 def histogram(amax: float, scale: float, elements: int) -> list[int]:
     """Counts of a normal distribution by exponent of x / scale, roughly."""
-    top = math.log2(amax / scale) if amax > 0 and scale > 0 else 0
+    if amax == 0:
+        return [0] * BINS
+    top = math.log2(amax / scale)
     weights = [math.exp(-0.5 * ((FIRST_EXPONENT - 0.5 + k - top + 2.5) / 2.2) ** 2) for k in range(BINS)]
     total = sum(weights) or 1
     return [round(elements * weight / total) for weight in weights]
@@ -57,7 +59,7 @@ class Run:
         if index == 2 and "jump" in faults and step >= self.at:
             amax *= 1e6
         if index == 3 and "zero_gradient" in faults:
-            return 0.0, 1.0, 0, 0, 0, 0, 0.0, [0] * BINS
+            return 0.0, 1.0, 0, 0, 0, 0, 0.0
         scale = 2.0 ** math.ceil(math.log2(amax / row["largest"]))
         if is_first and "outlier" in faults and step > self.at:  # the history of a delayed scale keeps the outlier
             scale = self.frozen.setdefault(index, 2.0 ** math.ceil(math.log2(1000 * self.base[index] / row["largest"])))
@@ -68,7 +70,7 @@ class Run:
         if index == 3 and "underflow" in faults:
             zeros = int(row["elements"] * 0.8)
         nonfinite = 3 if "nan" in faults and step >= self.at and index >= 4 else 0
-        return ("inf" if nonfinite else amax), scale, zeros, saturated, int(row["elements"] * 0.02), nonfinite, amax / 4, histogram(amax, scale, row["elements"])
+        return ("inf" if nonfinite else amax), scale, zeros, saturated, int(row["elements"] * 0.02), nonfinite, amax / 4
 
 
 def write_run(folder, tensors=24, steps=200, every=10, faults=(), at=None, histograms_every=5):
@@ -93,7 +95,7 @@ def write_run(folder, tensors=24, steps=200, every=10, faults=(), at=None, histo
             for k, name in enumerate(["amax", "scale", "zeros", "saturated", "subnormal", "nonfinite", "rms"]):
                 line[name] = [round(sample[k], 9) if isinstance(sample[k], float) else sample[k] for sample in samples]
             if number % histograms_every == 0:
-                line["histogram"] = [sample[7] for sample in samples]
+                line["histogram"] = [None if sample[5] else histogram(*sample[:2], row["elements"]) for sample, row in zip(samples, rows)]
             file.write(json.dumps(line, separators=(",", ":")) + "\n")
         if "nan" in faults:
             file.write(json.dumps({"step": at, "non_finite": {"tensor": rows[4]["tensor"], "operator": "dot_general", "scope": rows[4]["scope"],

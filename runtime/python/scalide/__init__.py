@@ -39,8 +39,8 @@ from .library import Argument, Library, empty
 from .metrics import Metrics
 from .program import Program
 from .ranks import Rank, join_alone, join_mpi
-from .reports import Check, Decision, MatmulDecision, NonFinite, NonFiniteElement, NonFiniteError, Rounding, State, Traced
-from .run_tool import BuildError, tool_path
+from .reports import Check, Decision, MatmulDecision, NonFinite, NonFiniteElement, NonFiniteError, Rounding, State, Statistic, Traced
+from .tool_process import BuildError, tool_path
 from .saving import load, save
 from .scaled_array import ScaledArray
 from . import flax_state

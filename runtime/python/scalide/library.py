@@ -361,6 +361,22 @@ class Library:
         """
         return reports.explain_matmuls(self, tensor, scope)
 
+    def report(self, *runs: Any, output: Any = None, against: Any = ()) -> str:
+        """Writes one HTML page about the program and about a training run of it, and returns what is unusual as text.
+
+        As `Program.report`, with the policy and the rules of the library. Runs the tool. Needs the program.
+
+        Args:
+            runs: The folder of a run, or its `.jsonl` files. Without runs, the page shows the program alone.
+            output: The file of the page. Default: the name of the program, with the ending `.html`.
+            against: Another run. The page shows how the metrics differ from it.
+
+        Raises:
+            ValueError: The library has no program.
+            BuildError: The tool reports an error, such as a file that it cannot read.
+        """
+        return reports.report(self, runs, output, against)
+
     def check(self, *args: Any, **kwargs: Any) -> Check:
         """Runs once in an interpreter, which rounds as kernels do, and counts the effects of rounding.
 

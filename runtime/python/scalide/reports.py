@@ -364,9 +364,20 @@ def source_of(library, place: dict | None) -> str:
     return re.sub(r"^.*[/\\]", "", str(known))
 
 
-def _tool(library, command, *options):
+def report(library, runs, output, against) -> str:
+    """Writes the page of a library's program and of a run. Returns what is unusual."""
+    _need_program(library, "report")
+    given = library._options
+    return library.program.report(*runs, output=output, against=against, numerics=given.get("numerics"), rules=given.get("rules", ()))
+
+
+def _need_program(library, command):
     if library.program is None:
         raise ValueError(f"{library.name}: {command} needs the program of the library. Load it with Library(path, program).")
+
+
+def _tool(library, command, *options):
+    _need_program(library, command)
     given = library._options
     rules = [word for path in given.get("rules", ()) for word in ("--rules", path)]
     return run_tool(library.program, command, "--numerics", given.get("numerics") or library.program.policy, *rules, *options)

@@ -2,7 +2,7 @@
 import os
 import sys
 
-from .run_tool import tool_path
+from .tool_process import tool_path
 
 
 def main():

@@ -4,14 +4,17 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import os
 import re
+import tempfile
 from pathlib import Path
 from typing import Any, Callable, Mapping, Sequence
 
 from .arrays import read_safetensors, write_safetensors
 from .signature import Spec, read_signature
+from .tool_process import BuildError, run_process
 from .tree import LEAF, Tree, leaf_count
-from .words import name_text, quoted
+from .words import identifier, name_text, quoted
 
 HEADER = "#: "
 #: At the end of a line of a saved program: the source line of the user, without its folder, `  #@ model.py:12:4 (loss)`.
@@ -198,6 +201,33 @@ class Program:
         if self.constants:
             write_safetensors(Path(path).with_suffix(".constants.safetensors"), self.constants)
 
+    def report(self, *runs, output=None, against=(), numerics=None, rules=()) -> str:
+        """Writes one HTML page about the program and about a training run, and returns what is unusual as text.
+
+        The page shows tensors by steps, the loss, formats, kernels, memory and the graph. Runs the tool.
+
+        Args:
+            runs: The folder of a run, or its `.jsonl` files. Without runs, the page shows the program alone.
+            output: The file of the page. Default: the name of the program, with the ending `.html`.
+            against: Another run. The page shows how the metrics differ from it.
+            numerics: The precision policy, or a list of two policies to compare. Default: the policy of the program.
+            rules: YAML files, or folders of YAML files, with operators of your own.
+
+        Raises:
+            BuildError: The tool reports an error, such as a file that it cannot read.
+            FileNotFoundError: The tool does not exist.
+        """
+        page = f"{identifier(self.name)}.html" if output is None else output
+        options = [word for policy in _listed(numerics or self.policy) for word in ("--numerics", policy)]
+        options += [word for run in _listed(against) for word in ("--against", run)] + [word for path in _listed(rules) for word in ("--rules", path)]
+        with tempfile.TemporaryDirectory(prefix="scalide-") as folder:
+            file = Path(folder) / f"{identifier(self.name)[:100]}.scl"
+            file.write_text(self._with_sources(), encoding="utf-8")
+            status, printed, errors = run_process("report", file, *runs, *options, "--output", page)
+        if status != 0:
+            raise BuildError(errors.replace(str(file), file.name))
+        return "\n".join(printed.splitlines()[:-1])
+
     def _with_sources(self) -> str:
         """Returns the text with the source line of the user at the end of each line."""
         lines = self.text.split("\n")
@@ -234,6 +264,11 @@ class Program:
         places = [found and found[2] for found in lines] if any(lines) else ()
         text = "\n".join(found[1] if found else line for found, line in zip(lines, text.split("\n")))
         return cls(text, *trees, constants, header.get("policy", "f32"), places=places)
+
+
+def _listed(value) -> list:
+    """Returns a list of one or several texts or paths."""
+    return [value] if isinstance(value, (str, os.PathLike)) else list(value)
 
 
 def _words_of(array):
