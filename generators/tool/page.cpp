@@ -24,6 +24,16 @@ std::string escaped_json(const nlohmann::ordered_json &data) {
     return text;
 }
 
+/// Returns a file of the folder of pages. The configure step finds or fetches plotly.js, so an installation may lack it.
+std::string page_file(const std::filesystem::path &pages, const std::string &name) {
+    if (!std::filesystem::exists(pages / name))
+        throw UserError(failed_action("read " + (pages / name).string(), "this installation of Scalide lacks the file",
+                                      name.starts_with("plotly")
+                                          ? "Configure Scalide with SCALIDE_PLOTLY_ROOT, or with SCALIDE_FETCH_HALIDE and a network"
+                                          : "Install Scalide again"));
+    return read_file(pages / name);
+}
+
 /// Returns a script that no text in its literals can end. `<\/script` and `</script` are the same in a literal.
 std::string script_element(std::string code) {
     for (const auto &[from, to] : {std::pair("</script", "<\\/script"), {"<!--", "<\\!--"}}) replace_all(code, from, to);
@@ -47,10 +57,10 @@ std::string filled(const std::string &form, const std::map<std::string, std::str
 } // namespace
 
 std::string to_html(const Page &page, const nlohmann::ordered_json &data, const std::filesystem::path &pages) {
-    std::string styles = read_file(pages / "page.css"), scripts = script_element(read_file(pages / "page.js"));
-    for (const std::string &name : page.styles) styles += read_file(pages / name);
-    for (const std::string &name : page.scripts) scripts += script_element(read_file(pages / name));
-    return filled(read_file(pages / "page.html"),
+    std::string styles = page_file(pages, "page.css"), scripts = script_element(page_file(pages, "page.js"));
+    for (const std::string &name : page.styles) styles += page_file(pages, name);
+    for (const std::string &name : page.scripts) scripts += script_element(page_file(pages, name));
+    return filled(page_file(pages, "page.html"),
                   {{"title", escaped_text(page.title)}, {"styles", styles}, {"data", escaped_json(data)}, {"scripts", scripts}});
 }
 

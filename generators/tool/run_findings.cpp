@@ -34,6 +34,15 @@ constexpr FindingKind finding_kinds[] = {
      "Give this conversion a scale ('scale: {by: max}'), use a format with more exponent bits, or scale the loss."},
     {"zero gradient", Severity::bad,
      "Nothing before this operator trains. Find the first tensor of the backward pass whose elements become 0, and give it a scale."},
+    {"zero tensor", Severity::warn,
+     "All units before it may be dead, or its input is empty. Look at the tensors that it is computed from."},
+    {"constant parameter", Severity::warn,
+     "Its updates may be 0, or smaller than the spacing of its format. Look at its gradient and at the learning rate, or keep a copy in "
+     "f32."},
+    {"growth", Severity::warn,
+     "Values that grow all the time overflow later. Check the learning rate, the weight decay and the normalization."},
+    {"loss scale", Severity::warn,
+     "Gradients overflow in many steps. Look for the first tensor of the backward pass with an infinity or a NaN."},
     {"loss not finite", Severity::bad, "Look at the first tensor with an infinity or a NaN, in this step or before it."},
     {"loss jump", Severity::warn, "Look at the tensors that change in the same step."},
     {"loss flat", Severity::warn, "Look for gradients that are 0 or mostly lost, and check the learning rate."},
@@ -112,6 +121,8 @@ public:
         add_saturation();
         add_jump(track_.amax_jump, "its largest magnitude");
         if (track_.amax_jump.step < 0) add_jump(track_.scale_jump, "its scale");
+        add_growth();
+        add_constant();
         add_losses();
     }
 
@@ -163,16 +174,34 @@ private:
                         jump.step, short_number(std::exp2(jump.from)), short_number(std::exp2(jump.to)), later));
     }
 
+    void add_growth() {
+        if (track_.amax_jump.step >= 0 || track_.first_amax <= 0) return;
+        const double exponent = std::log2(track_.last_amax / track_.first_amax);
+        if (exponent >= run_limits::jump)
+            add("growth", -1,
+                fmt::format(": its largest magnitude grows {} times over the run, from {} to {}.", times(exponent),
+                            short_number(track_.first_amax), short_number(track_.last_amax)));
+    }
+
+    void add_constant() {
+        if (tensor_.use.starts_with("inout") && track_.constant_lines >= run_limits::constant_lines &&
+            track_.constant_lines == track_.lines)
+            add("constant parameter", -1,
+                fmt::format(" does not change: its root mean square is {} in all {} lines of statistics.", short_number(track_.rms),
+                            track_.lines));
+    }
+
     void add_losses() {
-        if (tensor_.direction == "backward" && track_.lines > 0 && 2 * track_.empty_lines > track_.lines)
-            return add("zero gradient", -1,
+        if (track_.lines > 0 && 2 * track_.empty_lines > track_.lines)
+            return add(tensor_.direction == "backward" ? "zero gradient" : "zero tensor", -1,
                        fmt::format(" is exactly 0 in {} of {} lines of statistics.", track_.empty_lines, track_.lines));
         if (track_.zero_lines == 0 || tensor_.elements <= 0) return;
-        const double share = track_.zero_sum / track_.zero_lines / tensor_.elements;
-        if (share < run_limits::zeros) return;
+        const double zeros = track_.zero_sum / track_.zero_lines / tensor_.elements,
+                     subnormal = track_.subnormal_sum / track_.zero_lines / tensor_.elements;
+        if (zeros < run_limits::zeros && zeros + subnormal < run_limits::imprecise) return;
         add("underflow", -1,
-            fmt::format(": {} of its elements become 0 by rounding to {}, on average over {} lines of statistics.", percent(share),
-                        tensor_.format, track_.zero_lines));
+            fmt::format(": {} of its elements become 0 by rounding to {}, and {} become subnormal, on average over {} lines of statistics.",
+                        percent(zeros), tensor_.format, percent(subnormal), track_.zero_lines));
     }
 
     const LoggedTensor &tensor_;
@@ -292,6 +321,17 @@ void add_loss(const RunLog &log, std::vector<Finding> &findings) {
     if (bad == points.end()) add_trend(name, points, findings);
 }
 
+/// Finds a dynamic loss scale that falls far below its first value.
+void add_loss_scale(const RunLog &log, std::vector<Finding> &findings) {
+    for (const std::string &name : log.metric_names) {
+        const std::vector<MetricPoint> &points = log.metrics.at(name);
+        const double first = points.front().value, last = points.back().value;
+        if (!name.ends_with("scale") || first <= 0 || last <= 0 || std::log2(first / last) < run_limits::falls) continue;
+        findings.push_back(
+            finding_of("loss scale", fmt::format("{} falls from {} to {} over the run.", name, short_number(first), short_number(last))));
+    }
+}
+
 void add_difference(const RunLog &log, const RunLog &other, std::vector<Finding> &findings) {
     const std::string name = loss_of(log);
     const auto theirs = other.metrics.find(name);
@@ -367,6 +407,7 @@ std::vector<Finding> explain_run(const RunLog &log, const std::vector<TensorTrac
     add_siblings(log, tracks, findings);
     add_odd_formats(log, findings);
     add_loss(log, findings);
+    add_loss_scale(log, findings);
     if (against) add_difference(log, *against, findings);
     const bool is_normal = findings.empty();
     add_missing(log, findings);

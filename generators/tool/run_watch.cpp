@@ -20,7 +20,10 @@ void TensorTrack::see(int64_t step, const Sample &sample) {
     if (is_positive(amax)) {
         see_jump(step, std::log2(amax), amax_, amax_jump);
         if (first_amax < 0) first_amax = amax;
+        last_amax = amax;
     }
+    if (rms < 0) rms = sample[RunStatistic::rms];
+    if (rms > 0 && sample[RunStatistic::rms] == rms) constant_lines++;
     if (is_positive(scale)) see_jump(step, std::log2(scale), scale_, scale_jump);
     if (amax == 0) empty_lines++;
     last_step = step;
@@ -30,6 +33,7 @@ void TensorTrack::see_shares(int64_t step, const Sample &sample) {
     if (sample.has(RunStatistic::zeros)) {
         zero_sum += sample[RunStatistic::zeros];
         most_zeros = std::max<double>(most_zeros, sample[RunStatistic::zeros]);
+        subnormal_sum += std::max(0.0F, sample[RunStatistic::subnormal]);
         zero_lines++;
     }
     if (!sample.has(RunStatistic::saturated)) return;

@@ -14,6 +14,9 @@ constexpr double saturated = 0.01;    ///< share; a healthy scale per row satura
 constexpr double saturated_more = 10; ///< times the largest share before
 constexpr double saturated_least = 8; ///< elements
 constexpr double zeros = 0.25;        ///< share of nonzero elements that become 0; a few percent are usual
+constexpr double imprecise = 0.5;     ///< share of elements that become 0 or subnormal
+constexpr int constant_lines = 10;    ///< a parameter that trains does not keep its rms in so many lines
+constexpr double falls = 8;           ///< of a loss scale: it is halved once for each overflow, and grows in between
 constexpr double loss_jump = 3;       ///< times the median of the losses before
 constexpr double loss_flat = 0.001;   ///< relative change from the first to the last quarter
 constexpr size_t loss_window = 32, loss_least = 8;
@@ -56,7 +59,10 @@ struct TensorTrack {
     int lines = 0, zero_lines = 0, empty_lines = 0; ///< lines; lines that count zeros; lines in which amax is 0
     double zero_sum = 0, most_zeros = 0;
     int64_t last_step = -1, nonfinite_step = -1;
-    float first_amax = not_collected;
+    float first_amax = not_collected, last_amax = not_collected; ///< the first and the last one that is positive and finite
+    double subnormal_sum = 0;
+    float rms = not_collected; ///< of the first line
+    int constant_lines = 0;    ///< lines with exactly this rms
     Jump amax_jump, scale_jump;
     Misfit misfit; ///< the longest
     int64_t saturated_step = -1;

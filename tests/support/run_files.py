@@ -11,7 +11,8 @@ FORMATS = {"f8_e4m3fn": (448.0, 2.0**-6, 2.0**-9), "f8_e5m2": (57344.0, 2.0**-14
 COLLECT = ["amax", "zeros", "saturated", "subnormal", "nonfinite", "rms", "histogram"]
 FIRST_EXPONENT, BINS = -17, 28
 #: fault -> what it does to the sample of a tensor: (layer, direction, role) and the step at which it begins
-FAULTS = ["nan", "outlier", "saturation", "checkpoint", "sibling", "underflow", "zero_gradient", "odd_format", "torn", "jump"]
+FAULTS = ["nan", "outlier", "saturation", "checkpoint", "sibling", "underflow", "zero_gradient", "odd_format", "torn", "jump",
+          "constant", "growth", "loss_scale"]
 
 
 def tensors_of(count: int, faults) -> list[dict]:
@@ -63,6 +64,8 @@ class Run:
         scale = 2.0 ** math.ceil(math.log2(amax / row["largest"]))
         if is_first and "outlier" in faults and step > self.at:  # the history of a delayed scale keeps the outlier
             scale = self.frozen.setdefault(index, 2.0 ** math.ceil(math.log2(1000 * self.base[index] / row["largest"])))
+        if index == 2 and "growth" in faults:
+            amax *= 2.0 ** (step / 10)
         zeros, saturated = int(row["elements"] * 0.01), 0
         if is_first and "saturation" in faults and step >= self.at:
             scale /= 64
@@ -70,7 +73,7 @@ class Run:
         if index == 3 and "underflow" in faults:
             zeros = int(row["elements"] * 0.8)
         nonfinite = 3 if "nan" in faults and step >= self.at and index >= 4 else 0
-        return ("inf" if nonfinite else amax), scale, zeros, saturated, int(row["elements"] * 0.02), nonfinite, amax / 4
+        return ("inf" if nonfinite else amax), scale, zeros, saturated, int(row["elements"] * 0.02), nonfinite, 0.25 if index == 2 and "constant" in faults else amax / 4
 
 
 def write_run(folder, tensors=24, steps=200, every=10, faults=(), at=None, histograms_every=5):
@@ -85,7 +88,8 @@ def write_run(folder, tensors=24, steps=200, every=10, faults=(), at=None, histo
             if step >= at and {"outlier", "saturation", "checkpoint", "jump"} & set(faults):
                 loss = loss * 4 + 1
             is_bad = "nan" in faults and step >= at
-            file.write(json.dumps({"step": step, "time": 1764.0 + step, "loss": "nan" if is_bad else round(loss, 6), "rate": 0.1}) + "\n")
+            file.write(json.dumps({"step": step, "time": 1764.0 + step,
+                                   "loss": "nan" if is_bad else round(loss, 6), "rate": 0.1, "loss_scale": 2.0 ** -(step // 5) if "loss_scale" in faults else 1.0}) + "\n")
     with open(folder / "statistics.jsonl", "w") as file:
         file.write(json.dumps({"scalide": "statistics", "version": 1, "program": "step", "hash": "0", "numerics": "f8_master", "target": "host",
                                "tensors": rows}) + "\n")  # fmt: skip

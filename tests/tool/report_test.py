@@ -22,6 +22,9 @@ FIRST_LINES = {
     "underflow": "warn: dy0 (dot_general.lhs in block0/attention, model.py:15:4 (loss)): 80 % of its elements become 0 by rounding to f8_e5m2",
     "zero_gradient": "bad: dy0 (dot_general.lhs in block0/attention, model.py:15:4 (loss)) is exactly 0 in 20 of 20 lines",
     "odd_format": "warn: h0 (dot_general.lhs in block0/attention, model.py:12:4 (loss)) is stored in f8_e5m2",
+    "constant": "warn: params.layer0.w (inout argument in block0/attention, model.py:14:4 (loss)) does not change: its root mean square is 0.25 in all 20 lines",
+    "growth": "warn: params.layer0.w (inout argument in block0/attention, model.py:14:4 (loss)): its largest magnitude grows ",
+    "loss_scale": "warn: loss_scale falls from 1 to ",
     "torn": "note: The last line of a file is not complete. The run ends at step 199.",
 }
 
@@ -38,7 +41,7 @@ def check_findings(scratch):
         assert printed[-1] == f"{fault}.html", printed
     write_run(scratch.path / "normal")
     printed = scratch.succeed("report", str(PROGRAM), "normal")
-    assert printed == "good: Nothing unusual was found in 24 tensors and 2 metrics, from step 0 to step 199.\nstep.html\n", printed
+    assert printed == "good: Nothing unusual was found in 24 tensors and 3 metrics, from step 0 to step 199.\nstep.html\n", printed
     findings = data_of((scratch.path / "nan.html").read_text())["findings"]
     assert findings[0]["tensor"] == 4 and findings[0]["step"] == 100 and findings[0]["todo"], findings[0]
 
@@ -125,6 +128,18 @@ def check_graph(scratch):
     assert graph["svg"] is None and "Install graphviz" in graph["reason"] and len(graph["scopes"][0]["operators"]) > 3, graph
 
 
+def check_installation(scratch):
+    """An installation that was configured without plotly says so."""
+    home = Path(sys.argv[1]).resolve().parents[1] / "home/share/scalide"
+    (scratch.path / "share/pages").mkdir(parents=True)
+    (scratch.path / "share/rules").symlink_to((home / "rules").resolve())
+    for file in (home / "pages").iterdir():
+        if not file.name.startswith("plotly"):
+            (scratch.path / "share/pages" / file.name).symlink_to(file.resolve())
+    result = scratch.run("report", str(PROGRAM), "--home", str(scratch.path / "share"))
+    assert result.returncode == 1 and "this installation of Scalide lacks the file. Configure Scalide with SCALIDE_PLOTLY_ROOT" in result.stderr, result.stderr
+
+
 def check_profile(scratch):
     scratch.write("small.scl", "program small(x: f32[4, 8]) -> (y: f32[4, 8] = b) {\n  a = mul(x, x)\n  b = tanh(a)\n}\n")
     scratch.write("small.safetensors", safetensors({"x": ("F32", [4, 8], floats(*range(32)))}))
@@ -137,6 +152,6 @@ def check_profile(scratch):
 
 if __name__ == "__main__":
     with Scratch(sys.argv[1]) as scratch:
-        for check in (check_findings, check_missing, check_losses, check_errors, check_page, check_policy_of_run, check_profile, check_graph):
+        for check in (check_findings, check_missing, check_losses, check_errors, check_page, check_policy_of_run, check_installation, check_profile, check_graph):
             check(scratch)
     print("ok")
