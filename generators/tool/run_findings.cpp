@@ -50,6 +50,7 @@ constexpr FindingKind finding_kinds[] = {
     {"against", Severity::warn, "Look at the tensors that change in or before this step."},
     {"odd format", Severity::warn,
      "Look at the rule of the policy that decides for this operand: 'scalide explain --matmuls' prints its conditions."},
+    {"no steps", Severity::bad, "The run ended before its first line, or the files belong to no run."},
     {"missing", Severity::note, "Write these numbers in the next run, so that the report can use them."},
     {"torn", Severity::note, "The process was probably killed while it wrote. All lines before are complete."},
     {"normal", Severity::note, ""},
@@ -409,6 +410,7 @@ std::vector<Finding> explain_run(const RunLog &log, const std::vector<TensorTrac
     add_loss(log, findings);
     add_loss_scale(log, findings);
     if (against) add_difference(log, *against, findings);
+    if (log.is_empty()) findings.push_back(finding_of("no steps", "The files contain no step."));
     const bool is_normal = findings.empty();
     add_missing(log, findings);
     if (findings.empty())

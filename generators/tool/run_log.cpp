@@ -38,19 +38,24 @@ double number_of(const LogJson &row, const char *key, double otherwise) {
     return found == row.end() || !found->is_number() ? otherwise : found->get<double>();
 }
 
+/// Returns an integer of a line, at most a million in magnitude.
+int integer_of(const LogJson &row, const char *key, int otherwise) {
+    return static_cast<int>(std::clamp(std::round(number_of(row, key, otherwise)), -1e6, 1e6));
+}
+
 LoggedTensor tensor_of(const LogJson &row) {
     LoggedTensor tensor{text_of(row, "tensor"), text_of(row, "use"),       text_of(row, "operator"), text_of(row, "format"),
                         text_of(row, "scope"),  text_of(row, "direction"), text_of(row, "source"),   text_of(row, "policy")};
     if (const auto collect = row.find("collect"); collect != row.end() && collect->is_array())
         for (const LogJson &word : *collect)
             if (word.is_string()) tensor.collect.push_back(word.get<std::string>());
-    tensor.elements = number_of(row, "elements", 0);
+    tensor.elements = std::max(0.0, number_of(row, "elements", 0));
     tensor.largest = number_of(row, "largest", 0);
     tensor.smallest_normal = number_of(row, "smallest_normal", 0);
     tensor.smallest = number_of(row, "smallest", 0);
-    tensor.every = static_cast<int64_t>(number_of(row, "every", 0));
-    tensor.first_exponent = static_cast<int>(number_of(row, "first_exponent", 0));
-    tensor.octaves = std::max(1, static_cast<int>(number_of(row, "octaves", 1)));
+    tensor.every = integer_of(row, "every", 0);
+    tensor.first_exponent = integer_of(row, "first_exponent", 0);
+    tensor.octaves = std::max(1, integer_of(row, "octaves", 1));
     return tensor;
 }
 

@@ -62,6 +62,20 @@ def check_keyboard(browser, page):
     assert browser.evaluate("document.getElementById('tensor-choice').value") == "1"
 
 
+def check_small_runs(scratch, browser):
+    """Runs without statistics, without metrics, and with one step."""
+    header = '{"scalide": "statistics", "version": 1, "tensors": [{"tensor": "x"}, {"tensor": "y"}]}\n'
+    runs = {"header": header, "metric": '{"step": 3, "loss": "nan"}\n', "nothing": "", "one": header + '{"step": 5, "amax": [1, "inf"], "histogram": [[1, 2, 3], null]}\n',
+            "null": header + '{"step": 5, "amax": [null, null]}\n'}  # fmt: skip
+    for name, text in runs.items():
+        scratch.write(f"{name}.jsonl", text)
+        scratch.succeed("report", str(HERE / "two_layers.scl"), f"{name}.jsonl", "-o", f"{name}.html")
+        browser.open(scratch.path / f"{name}.html")
+        assert not browser.messages, f"{name}: {browser.messages}"
+        assert browser.evaluate("document.getElementById('graph') !== null"), f"{name}: the page must end with the graph"
+        assert browser.evaluate("document.querySelectorAll('canvas').length") == (name == "one"), f"{name}: only a run with statistics has a heat map"
+
+
 def main():
     program = find_browser()
     if not program:
@@ -79,6 +93,7 @@ def main():
                     check_layout(browser, page, width, dark)
             check_theme(browser)
             check_keyboard(browser, page)
+            check_small_runs(scratch, browser)
             browser.open(scratch.path / "no_run.html", 390)
             assert browser.evaluate("document.documentElement.scrollWidth") <= 390 and browser.evaluate("document.querySelectorAll('section').length") == 5
             assert not browser.messages, browser.messages

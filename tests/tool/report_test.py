@@ -52,6 +52,8 @@ def check_missing(scratch):
     scratch.write("loss_only/metrics.jsonl", "".join(json.dumps({"step": step, "time": 1.0, "loss": 2 - step / 100}) + "\n" for step in range(100)))
     printed = scratch.succeed("report", str(PROGRAM), "loss_only")
     assert "the files have no statistics of tensors" in printed and "in the numbers that the files contain" in printed, printed
+    scratch.write("empty.jsonl", "")
+    assert scratch.succeed("report", str(PROGRAM), "empty.jsonl").startswith("bad: The files contain no step.")
     printed = scratch.succeed("report", str(PROGRAM))
     assert printed.startswith("note: No run was given"), printed
 

@@ -8,7 +8,7 @@
 
     const finding = each => el("div", {class: `finding ${each.severity}`}, el("p", {}, el("b", {}, {bad: "Cause or failure: ", warn: "Suspicious: ", note: "Note: ", good: ""}[each.severity]), each.text),
         each.todo ? el("p", {class: "muted"}, each.todo) : null,
-        run && each.tensor >= 0 ? el("button", {type: "button", click: () => showTensor(each.tensor)}, "Show this tensor") : null);
+        run?.hasStatistics && each.tensor >= 0 ? el("button", {type: "button", click: () => showTensor(each.tensor)}, "Show this tensor") : null);
 
     page.section("findings", "Findings", data.findings.map(finding), page.facts([
         ["program", data.program], ["policy", data.policies.map(policy => policy.name).join(", ")], ["run", run?.name], ["compared with", data.against?.name],
@@ -102,6 +102,6 @@
     };
 
     if (run && Object.keys(run.metrics).length) metricPlots();
-    if (run && run.tensors.length) tensorSections();
+    if (run?.hasStatistics) tensorSections();
     programSections();
 })();

@@ -16,7 +16,7 @@ const run = (() => {
     const columns = source.columns, isMagnitude = name => magnitudes.includes(name);
     const decode = (name, code) => isMagnitude(name) ? magnitude(code) : share(code);
     return {
-        ...source, cells, isMagnitude, decode,
+        ...source, cells, hasStatistics: Object.keys(cells).length > 0, isMagnitude, decode,
         has: name => name in cells,
         code: (name, tensor, column) => cells[name][tensor * columns.length + column],
         value: (name, tensor, column) => cells[name] ? decode(name, cells[name][tensor * columns.length + column]) : null,

@@ -18,12 +18,22 @@ const programSections = () => {
         return [...rows.filter(differs).map(row => ({...row, differs: true})), ...rows.filter(row => !differs(row))];
     };
 
+    // What each matmul multiplies, and the conditions of the rule that decides. Equal texts of two operands occur once.
+    const matmuls = policy => {
+        const each = (row, text, separator = "; ") => [...new Set(row.operands.map(text))].join(separator);
+        const sign = row => row.operator.startsWith("conv_") ? " * " : " @ ";
+        return policy.matmuls.length ? table([text("tensor"), {name: "operands", cell: row => row.operands.map(operand => operand.tensor).join(sign(row))},
+            {name: "formats", cell: row => row.operands.map(operand => operand.format).join(sign(row))}, {name: "scale", cell: row => each(row, operand => operand.scale)},
+            {name: "policy", cell: row => each(row, operand => operand.policy)}, {name: "because of", cell: row => each(row, operand => operand.why)}, text("scope"), text("source")],
+        policy.matmuls, {caption: `Matmuls and convolutions under ${policy.name}`, tall: true}) : null;
+    };
+
     const formats = () => {
         const [a, b] = data.policies;
         if (!b) {
             const columns = [text("tensor"), text("use"), text("format"), text("scale"), text("policy"), text("scope"), text("source")];
             return [el("p", {}, `The policy ${a.name} decides the format of ${a.sites.length} arrays. Marked rows are converted to f16 or 8 bits without a scale.`),
-                table(columns, a.sites, {caption: "Format of each array", tall: true, mark: row => row.unsafe ? "marked" : null})];
+                table(columns, a.sites, {caption: "Format of each array", tall: true, mark: row => row.unsafe ? "marked" : null}), matmuls(a)];
         }
         const rows = paired(a.sites, b.sites), count = rows.filter(row => row.differs).length;
         const either = name => ({name, cell: row => (row.a ?? row.b)[name] || "-"});
@@ -35,7 +45,7 @@ const programSections = () => {
                 {name: "largest use of the arena", a: bytes(Math.max(0, ...a.memory.alive)), b: bytes(Math.max(0, ...b.memory.alive))},
                 {name: "arguments and results", a: bytes(a.memory.arguments), b: bytes(b.memory.arguments)}], {caption: "Sizes under both policies"}),
             table([either("tensor"), either("use"), side("a", a), side("b", b), either("scope"), either("source")], rows, {caption: "Format of each array under both policies",
-                tall: true, mark: row => row.differs ? "marked" : null})];
+                tall: true, mark: row => row.differs ? "marked" : null}), matmuls(a), matmuls(b)];
     };
 
     const roofline = kernels => {
