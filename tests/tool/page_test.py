@@ -62,6 +62,21 @@ def check_keyboard(browser, page):
     assert browser.evaluate("document.getElementById('tensor-choice').value") == "1"
 
 
+def check_large_table(scratch, browser):
+    """A table of many rows shows some of them, and its filter finds all."""
+    lines = "".join(f"  v{i + 1} = add(v{i}, 1.0) : f32[8]\n" for i in range(3000))
+    scratch.write("chain.scl", f"program chain(v0: f32[8]) -> (y: f32[8] = v3000) {{\n{lines}}}\n")
+    scratch.succeed("report", "chain.scl")
+    browser.open(scratch.path / "chain.html")
+    rows = "document.querySelectorAll('#graph tbody tr').length"
+    assert browser.evaluate(rows) == 200, browser.evaluate(rows)
+    browser.evaluate("[...document.querySelectorAll('#graph button')].at(-1).click()")
+    assert browser.evaluate(rows) == 1200, browser.evaluate(rows)
+    browser.evaluate("(() => { const filter = document.querySelector('#graph input'); filter.value = 'V2999 '; filter.dispatchEvent(new Event('input')); })()")
+    text = browser.evaluate("document.querySelector('#graph tbody').textContent")
+    assert "v2999 f32[8] = add" in text and browser.evaluate(rows) <= 3, text[:200]
+
+
 def check_small_runs(scratch, browser):
     """Runs without statistics, without metrics, and with one step."""
     header = '{"scalide": "statistics", "version": 1, "tensors": [{"tensor": "x"}, {"tensor": "y"}]}\n'
@@ -94,6 +109,7 @@ def main():
             check_theme(browser)
             check_keyboard(browser, page)
             check_small_runs(scratch, browser)
+            check_large_table(scratch, browser)
             browser.open(scratch.path / "no_run.html", 390)
             assert browser.evaluate("document.documentElement.scrollWidth") <= 390 and browser.evaluate("document.querySelectorAll('section').length") == 5
             assert not browser.messages, browser.messages

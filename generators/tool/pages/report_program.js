@@ -97,7 +97,7 @@ const programSections = () => {
         const plot = plots.plot("Memory by steps of the plan", () => ({
             traces: [{type: "scatter", mode: "lines", fill: "tozeroy", name: "alive", x: steps.map((_, step) => step), y: alive, text: steps, line: {shape: "hvh", color: page.color(plots.colors[k])},
                 hovertemplate: "step %{x} (%{text})<br>%{y:.4s}B<extra></extra>"}],
-            x: {title: "step of the plan"}, y: {title: "bytes alive", exponentformat: "SI", rangemode: "tozero"}, showlegend: false}));
+            x: {title: "step of the plan", ...(steps.length <= 20 ? {dtick: 1} : {})}, y: {title: "bytes alive", exponentformat: "SI", rangemode: "tozero"}, showlegend: false}));
         const largest = [...buffers].sort((a, b) => b.bytes - a.bytes).slice(0, 50);
         return el("div", {}, el("h3", {}, policy.name), el("p", {}, `Arrays between kernels take ${bytes(most)} at most, in step ${alive.indexOf(most)}. Arguments and results take ${bytes(policy.memory.arguments)}.`),
             plot, table([text("array", "name"), {name: "bytes", number: true, cell: row => bytes(row.bytes)}, {name: "first step", number: true, cell: row => row.first}, {name: "last step", number: true, cell: row => row.last}],
