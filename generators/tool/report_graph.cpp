@@ -17,10 +17,12 @@ using GraphJson = nlohmann::ordered_json;
 constexpr size_t most_operators = 120, most_scopes = 80, most_laid_out = 2000;
 constexpr int dot_seconds = 60;
 
-/// The nodes of one scope, forward or gradient.
+/// The nodes of one scope of a program or of a region, forward or gradient.
 struct GraphScope {
     std::string name;
+    const Program *program;
     std::vector<size_t> nodes;
+    int parent = -1; ///< the scope with the loop or branch that owns the region
 };
 
 /// Returns the first parts of a scope.
@@ -35,23 +37,34 @@ std::string scope_name(const Node &node, size_t parts) {
     return (scope.empty() ? "(no scope)" : scope) + (node.role == Role::cotangent ? " (gradient)" : "");
 }
 
-std::vector<GraphScope> scopes_of(const Program &program, size_t parts) {
-    std::vector<GraphScope> scopes;
+/// Appends the scopes of a program, then the scopes of the loops and branches in it. `owner` is the name of the loop: "scan h: ".
+void append_scopes(const Program &program, size_t parts, const std::string &owner, int parent, std::vector<GraphScope> &scopes) {
     std::map<std::string, size_t> known;
+    std::vector<std::pair<size_t, size_t>> with_regions; // node, scope
     for (size_t i = 0; i < program.nodes.size(); i++) {
-        const std::string name = scope_name(program.nodes[i], parts);
-        const auto [found, is_new] = known.try_emplace(name, scopes.size());
-        if (is_new) scopes.push_back({name, {}});
+        const auto [found, is_new] = known.try_emplace(scope_name(program.nodes[i], parts), scopes.size());
+        if (is_new) scopes.push_back({owner + found->first, &program, {}, parent});
         scopes[found->second].nodes.push_back(i);
+        if (!program.nodes[i].regions.empty()) with_regions.emplace_back(i, found->second);
     }
-    return scopes;
+    for (const auto &[index, scope] : with_regions) {
+        const Node &node = program.nodes[index];
+        for (size_t r = 0; r < node.regions.size(); r++) {
+            const std::string number = node.regions.size() > 1 ? fmt::format(" {}", r) : "";
+            append_scopes(*node.regions[r], parts,
+                          fmt::format("{} {}{}: ", node.op, node.results.empty() ? "" : program.value_name(node.results[0]), number),
+                          static_cast<int>(scope), scopes);
+        }
+    }
 }
 
 /// Returns the deepest scopes of which a picture can show all.
 std::vector<GraphScope> readable_scopes(const Program &program) {
-    std::vector<GraphScope> best = scopes_of(program, 1);
+    std::vector<GraphScope> best;
+    append_scopes(program, 1, "", -1, best);
     for (size_t parts = 2; parts <= 8; parts++) {
-        std::vector<GraphScope> deeper = scopes_of(program, parts);
+        std::vector<GraphScope> deeper;
+        append_scopes(program, parts, "", -1, deeper);
         if (deeper.size() > most_scopes) break;
         best = std::move(deeper);
     }
@@ -72,29 +85,28 @@ constexpr const char *dot_head =
     " node [shape=box, style=rounded, fontname=\"sans-serif\", fontsize=11, height=0.3, margin=\"0.12,0.06\"];\n"
     " edge [arrowsize=0.6];\n";
 
-/// The edges between groups of nodes: `group` returns the group of a node, by its index.
-template<typename Group>
-std::set<std::pair<size_t, size_t>> edges_between(const Program &program, const Group &group) {
+/// Appends the edges between the scopes of one program: `scopes` maps its nodes to numbers of scopes.
+void append_edges(const Program &program, const std::map<size_t, size_t> &scopes, std::set<std::pair<size_t, size_t>> &edges) {
     const std::vector<int> producer = producers(program);
-    std::set<std::pair<size_t, size_t>> edges;
-    for (size_t i = 0; i < program.nodes.size(); i++)
-        for (const ValueId operand : program.nodes[i].operands)
+    for (const auto &[node, scope] : scopes)
+        for (const ValueId operand : program.nodes[node].operands)
             if (const int from = producer[static_cast<size_t>(operand)]; from >= 0)
-                if (group(static_cast<size_t>(from)) != group(i)) edges.emplace(group(static_cast<size_t>(from)), group(i));
-    return edges;
+                if (const size_t other = scopes.at(static_cast<size_t>(from)); other != scope) edges.emplace(other, scope);
 }
 
-std::string overview_dot(const Program &program, const std::vector<GraphScope> &scopes) {
-    std::vector<size_t> scope_of(program.nodes.size());
+std::string overview_dot(const std::vector<GraphScope> &scopes) {
     std::string text = fmt::format(dot_head, "graph-scopes");
+    std::map<const Program *, std::map<size_t, size_t>> scope_of;
     for (size_t s = 0; s < scopes.size(); s++) {
-        for (const size_t node : scopes[s].nodes) scope_of[node] = s;
+        for (const size_t node : scopes[s].nodes) scope_of[scopes[s].program][node] = s;
         const size_t count = scopes[s].nodes.size();
         text += fmt::format(" n{} [id=\"scope-{}\", class=\"scope\", label=\"{}\\n{} operator{}\"];\n", s, s, dot_text(scopes[s].name),
                             count, count == 1 ? "" : "s");
+        if (scopes[s].parent >= 0) text += fmt::format(" n{} -> n{} [style=dashed];\n", scopes[s].parent, s);
     }
-    for (const auto &[from, to] : edges_between(program, [&](size_t node) { return scope_of[node]; }))
-        text += fmt::format(" n{} -> n{};\n", from, to);
+    std::set<std::pair<size_t, size_t>> edges;
+    for (const auto &[program, nodes] : scope_of) append_edges(*program, nodes, edges);
+    for (const auto &[from, to] : edges) text += fmt::format(" n{} -> n{};\n", from, to);
     return text + "}\n";
 }
 
@@ -102,7 +114,8 @@ std::string result_type(const Program &program, const Node &node) {
     return node.results.empty() ? "" : to_string(program.type(node.results[0]));
 }
 
-std::string scope_dot(const Program &program, const GraphScope &scope, size_t number) {
+std::string scope_dot(const GraphScope &scope, size_t number) {
+    const Program &program = *scope.program;
     const std::set<size_t> inside(scope.nodes.begin(), scope.nodes.end());
     const std::vector<int> producer = producers(program);
     std::string text = fmt::format(dot_head, fmt::format("graph-scope-{}", number));
@@ -150,7 +163,8 @@ std::vector<std::string> lay_out(const std::vector<std::string> &graphs, std::st
     return pictures;
 }
 
-GraphJson operators_json(const Program &program, const GraphScope &scope) {
+GraphJson operators_json(const GraphScope &scope) {
+    const Program &program = *scope.program;
     GraphJson rows = GraphJson::array();
     for (const size_t index : scope.nodes) {
         const Node &node = program.nodes[index];
@@ -168,14 +182,14 @@ GraphJson describe_graph(const Program &program) {
     const std::vector<GraphScope> scopes = readable_scopes(program);
     const bool has_overview = scopes.size() <= most_scopes;
     std::vector<std::string> graphs;
-    if (has_overview) graphs.push_back(overview_dot(program, scopes));
+    if (has_overview) graphs.push_back(overview_dot(scopes));
     std::vector<bool> is_drawn(scopes.size());
     size_t budget = most_laid_out;
     for (size_t s = 0; s < scopes.size(); s++) {
         if (scopes[s].nodes.size() > std::min(most_operators, budget)) continue;
         budget -= scopes[s].nodes.size();
         is_drawn[s] = true;
-        graphs.push_back(scope_dot(program, scopes[s], s));
+        graphs.push_back(scope_dot(scopes[s], s));
     }
     std::string reason = fmt::format("Scopes with more than {} operators are not drawn.", most_operators);
     const std::vector<std::string> pictures = lay_out(graphs, reason);
@@ -183,8 +197,7 @@ GraphJson describe_graph(const Program &program) {
     const auto take = [&](bool is_wanted) { return is_wanted && next != pictures.end() ? GraphJson(*next++) : GraphJson(nullptr); };
     GraphJson graph = {{"svg", take(has_overview)}, {"scopes", GraphJson::array()}};
     for (size_t s = 0; s < scopes.size(); s++)
-        graph["scopes"].push_back(
-            {{"name", scopes[s].name}, {"svg", take(is_drawn[s])}, {"operators", operators_json(program, scopes[s])}});
+        graph["scopes"].push_back({{"name", scopes[s].name}, {"svg", take(is_drawn[s])}, {"operators", operators_json(scopes[s])}});
     graph["reason"] = reason;
     return graph;
 }

@@ -123,7 +123,12 @@ def check_policy_of_run(scratch):
 
 
 def check_graph(scratch):
-    """Without dot, the page says so and lists the operators."""
+    """Bodies of loops are scopes. Without dot, the page says so and lists the operators."""
+    scratch.succeed("report", str(HERE / "loops.scl"), "-o", "loops.html")
+    graph = data_of((scratch.path / "loops.html").read_text())["graph"]
+    names = [scope["name"] for scope in graph["scopes"]]
+    assert names[0] == "(no scope)" and "scan h: (no scope)" in names and "switch y 1: (no scope)" in names, names
+    assert graph["svg"].count('class="node scope"') == len(names) and all(scope["svg"] for scope in graph["scopes"]), names
     scratch.environment["PATH"] = "/nowhere"
     scratch.succeed("report", str(PROGRAM), "-o", "bare.html")
     graph = data_of((scratch.path / "bare.html").read_text())["graph"]

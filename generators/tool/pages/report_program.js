@@ -127,7 +127,7 @@ const programSections = () => {
         });
         choice.addEventListener("change", show);
         if (scopes.length) show();
-        return [el("p", {}, "The first picture shows the scopes of the program, the second the operators in one scope. Choose a scope to see its operators."),
+        return [el("p", {}, "The first picture shows the scopes of the program and the bodies of its loops and branches (dashed arrows), the second the operators in one scope. Choose a scope to see its operators."),
             overview ? el("div", {class: "graph scroll", tabindex: 0, role: "region", "aria-label": "Scopes of the program"}, overview) : el("p", {class: "muted"}, reason),
             el("div", {class: "controls"}, el("label", {}, "Scope", choice)), name, inner];
     };
