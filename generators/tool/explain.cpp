@@ -1,6 +1,7 @@
 #include "ir/words.h"
 #include "rulebook/nearest.h"
 #include "tool/common.h"
+#include "tool/scale_words.h"
 #include "tool/table_filter.h"
 #include "tool/tables.h"
 #include "transforms/numerics/numerics_report.h"

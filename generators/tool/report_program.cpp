@@ -1,5 +1,6 @@
 #include "tool/report_program.h"
 #include "emit/plan.h"
+#include "tool/scale_words.h"
 #include "tool/tables.h"
 #include "transforms/analysis/costs.h"
 #include <algorithm>

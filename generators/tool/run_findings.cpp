@@ -62,7 +62,7 @@ Finding finding_of(const std::string &kind, std::string text, int tensor = -1, i
 }
 
 /// Returns "4000", "1.2e+07".
-std::string short_number(double value) { return std::isinf(value) ? "infinity" : fmt::format("{:.4g}", value); }
+std::string number_text(double value) { return std::isinf(value) ? "infinity" : fmt::format("{:.4g}", value); }
 
 std::string percent(double share) { return share > 0 && share < 0.001 ? "less than 0.1 %" : fmt::format("{:.3g} %", 100 * share); }
 
@@ -143,14 +143,14 @@ private:
     void add_misfit() {
         const Misfit &misfit = track_.misfit;
         if (misfit.lines < run_limits::misfit_lines) return;
-        const std::string constant = misfit.is_constant ? fmt::format(" The scale stays {} all the time.", short_number(misfit.scale)) : "";
+        const std::string constant = misfit.is_constant ? fmt::format(" The scale stays {} all the time.", number_text(misfit.scale)) : "";
         const std::string fact = fmt::format(": from step {} to step {}, its scale is {} times larger for its values than before.{}",
                                              misfit.first, misfit.last, times(misfit.exponent), constant);
         const bool is_after_outlier = misfit.outlier_step >= 0 && misfit.outlier_step <= misfit.first;
         if (is_after_outlier)
             return add("frozen scale", misfit.outlier_step,
                        fmt::format("{} The cause is step {}, in which its largest magnitude is {}. Small elements are lost meanwhile.",
-                                   fact, misfit.outlier_step, short_number(misfit.outlier)));
+                                   fact, misfit.outlier_step, number_text(misfit.outlier)));
         add("unfit scale", misfit.first, fact + " Small elements are lost meanwhile.");
     }
 
@@ -161,7 +161,7 @@ private:
         const double bound = tensor_.largest * (track_.saturated_scale >= 0 ? track_.saturated_scale : 1);
         if (bound > 0 && track_.saturated_amax > 0)
             words += fmt::format(". Its largest magnitude is {}, which is {:.4g} times the largest number that {} holds with its scale",
-                                 short_number(track_.saturated_amax), track_.saturated_amax / bound, tensor_.format);
+                                 number_text(track_.saturated_amax), track_.saturated_amax / bound, tensor_.format);
         add("saturation", track_.saturated_step, words + ".");
     }
 
@@ -172,7 +172,7 @@ private:
                                                                 : " It returns afterwards.";
         add("jump", jump.step,
             fmt::format(": {} grows {} times from step {} to step {}, from {} to {}.{}", what, times(jump.to - jump.from), jump.before,
-                        jump.step, short_number(std::exp2(jump.from)), short_number(std::exp2(jump.to)), later));
+                        jump.step, number_text(std::exp2(jump.from)), number_text(std::exp2(jump.to)), later));
     }
 
     void add_growth() {
@@ -181,14 +181,14 @@ private:
         if (exponent >= run_limits::jump)
             add("growth", -1,
                 fmt::format(": its largest magnitude grows {} times over the run, from {} to {}.", times(exponent),
-                            short_number(track_.first_amax), short_number(track_.last_amax)));
+                            number_text(track_.first_amax), number_text(track_.last_amax)));
     }
 
     void add_constant() {
         if (tensor_.use.starts_with("inout") && track_.constant_lines >= run_limits::constant_lines &&
             track_.constant_lines == track_.lines)
             add("constant parameter", -1,
-                fmt::format(" does not change: its root mean square is {} in all {} lines of statistics.", short_number(track_.rms),
+                fmt::format(" does not change: its root mean square is {} in all {} lines of statistics.", number_text(track_.rms),
                             track_.lines));
     }
 
@@ -225,7 +225,7 @@ void add_siblings(const RunLog &log, const std::vector<TensorTrack> &tracks, std
                 findings.push_back(
                     finding_of("sibling",
                                fmt::format("{}: its largest magnitude is {}, {} times the median of its {} siblings, from the start.",
-                                           described(log.tensors[members[i]]), short_number(tracks[members[i]].first_amax),
+                                           described(log.tensors[members[i]]), number_text(tracks[members[i]].first_amax),
                                            times(exponents[i] - median), members.size()),
                                static_cast<int>(members[i]), log.first_step));
     }
@@ -292,12 +292,12 @@ void add_trend(const std::string &name, const std::vector<MetricPoint> &points, 
     if (std::abs(last - first) <= run_limits::loss_flat * std::abs(first))
         findings.push_back(
             finding_of("loss flat", fmt::format("{} does not fall: {} on average in the first quarter of the run, {} in the last.", name,
-                                                short_number(first), short_number(last))));
+                                                number_text(first), number_text(last))));
     else if (last > first || last > 2 * std::abs(mean_of(points, 0, points.size())))
         findings.push_back(finding_of("loss rises",
                                       fmt::format("{} is larger at the end than at the beginning: {} on average in the last quarter of "
                                                   "the run, {} in the first. It is least in step {}, {}.",
-                                                  name, short_number(last), short_number(first), least->step, short_number(least->value)),
+                                                  name, number_text(last), number_text(first), least->step, number_text(least->value)),
                                       -1, least->step));
 }
 
@@ -315,8 +315,8 @@ void add_loss(const RunLog &log, std::vector<Finding> &findings) {
         if (before <= 0 || points[i].value < run_limits::loss_jump * before) continue;
         findings.push_back(finding_of(
             "loss jump",
-            fmt::format("{} jumps in step {}, from {} to {}.", name, points[i].step, short_number(before), short_number(points[i].value)),
-            -1, points[i].step));
+            fmt::format("{} jumps in step {}, from {} to {}.", name, points[i].step, number_text(before), number_text(points[i].value)), -1,
+            points[i].step));
         return;
     }
     if (bad == points.end()) add_trend(name, points, findings);
@@ -329,7 +329,7 @@ void add_loss_scale(const RunLog &log, std::vector<Finding> &findings) {
         const double first = points.front().value, last = points.back().value;
         if (!name.ends_with("scale") || first <= 0 || last <= 0 || std::log2(first / last) < run_limits::falls) continue;
         findings.push_back(
-            finding_of("loss scale", fmt::format("{} falls from {} to {} over the run.", name, short_number(first), short_number(last))));
+            finding_of("loss scale", fmt::format("{} falls from {} to {} over the run.", name, number_text(first), number_text(last))));
     }
 }
 

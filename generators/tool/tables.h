@@ -1,7 +1,6 @@
 #pragma once
 #include "transforms/analysis/directions.h"
 #include "expr/error.h"
-#include "transforms/numerics/numerics_report.h"
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -23,8 +22,5 @@ std::string scope_or_dash(const std::string &scope);
 nlohmann::ordered_json direction_json(Direction direction);
 /// Returns a location with the whole path, or null if it has no line.
 nlohmann::ordered_json place_json(const Location &location);
-
-/// Returns where a scale comes from, as all reports print it: "current (from its data, dynamic_rescale)".
-std::string words(const ScaleOrigin &scale);
 
 } // namespace scalide
