@@ -1,4 +1,5 @@
-"""Hooks of mkdocs: pages that are written from the sources and the built tool, the navigation, and links to files outside of docs/.
+"""Hooks of mkdocs: pages that are written from the sources and the built tool, the pages of the examples, pictures for light and dark pages, the
+navigation, and links to files outside of docs/.
 
 The variable SCALIDE_BUILD_DIR names the build folder (default: build in the repository)."""
 import os
@@ -32,6 +33,9 @@ GENERATED = {
     "groups-of-ranks-in-c": "reference/c-groups.md",
     "the-c-classes": "reference/cpp-runtime.md",
 }
+#: The color schemes of a page. The theme shows an image only in the scheme that the end of its address names: #only-light, #only-dark.
+SCHEMES = "light", "dark"
+DARK_RULES = re.compile(r"@media \(prefers-color-scheme: dark\) \{((?:[^{}]*\{[^{}]*\})*)\s*\}")
 
 
 def on_files(files, config):
@@ -54,6 +58,13 @@ def on_files(files, config):
         raise PluginError(f"each generated page must be in GENERATED of docs/_site/hooks.py, these differ: {sorted(unlisted)}")
     for path, text in pages.items():
         files.append(File.generated(config, path, content=text))
+    for readme in (ROOT / "examples").glob("*/README.md"):
+        files.append(File.generated(config, f"examples/{readme.parent.name}.md", content=readme.read_text()))
+    for picture in (ROOT / "examples").glob("*/*.svg"):
+        files.append(File.generated(config, f"examples/{picture.name}", abs_src_path=str(picture)))
+    for picture in [file for file in files if file.src_uri.endswith(".svg")]:
+        for scheme in SCHEMES:
+            files.append(File.generated(config, of_scheme(picture.src_uri, scheme), content=in_scheme(Path(picture.abs_src_path).read_text(), scheme)))
     existing = {file.src_uri for file in files.documentation_pages()}
     config.nav = navigation(yaml.safe_load((HERE / "nav.yaml").read_text()), existing)
     return files
@@ -77,6 +88,24 @@ def navigation(entries, existing):
     return [page for entry in entries for page in resolve(entry)]
 
 
+def of_scheme(path, scheme):
+    return f"{path[:-len('.svg')]}.{scheme}.svg"
+
+
+def in_scheme(svg, scheme):
+    """A picture in the colors of one scheme. An image cannot see the switch of the page: it follows the system."""
+    return DARK_RULES.sub(r"\1" if scheme == "dark" else "", svg)
+
+
+def on_page_content(html, page, config, files):
+    """Each picture becomes two, so that it follows the switch of the page."""
+    return re.sub(r'<img ([^>]*?)src="([^":]+\.svg)"([^>]*)>', in_both_schemes, html)
+
+
+def in_both_schemes(match):
+    return "".join(f'<img {match[1]}src="{of_scheme(match[2], scheme)}#only-{scheme}"{match[3]}>' for scheme in SCHEMES)
+
+
 def on_page_markdown(markdown, page, config, files):
     """Titles of excerpts are shown, and links to files of the repository become their paths."""
     markdown = re.sub(r"^( *```\w+) from=", r"\1 title=", markdown, flags=re.M)
@@ -84,8 +113,24 @@ def on_page_markdown(markdown, page, config, files):
     if page.file.src_uri == INDEX:
         markdown = re.sub(r"^## (.+)\n", open_page, markdown, flags=re.M)
     parts = re.split(r"(^ *(?P<fence>```+).*?^ *(?P=fence) *$)", markdown, flags=re.S | re.M)
-    folder = (ROOT / "docs" / page.file.src_uri).parent
-    return "".join(outside_links(part, folder) if number % 3 == 0 else part for number, part in enumerate(parts) if number % 3 != 2)
+    source = source_of(page.file.src_uri)
+    return "".join(outside_links(part, source.parent, page.file.src_uri) if number % 3 == 0 else part for number, part in enumerate(parts) if number % 3 != 2)
+
+
+def source_of(page):
+    """The file from which a page of the site is written, in which links are relative to its folder."""
+    example = re.fullmatch(r"examples/(\w+)\.md", page)
+    return ROOT / f"examples/{example[1]}/README.md" if example and example[1] != "index" else ROOT / "docs" / page
+
+
+def page_of(path):
+    """The page of the site that shows this file of the repository, or None."""
+    if path.is_relative_to(ROOT / "docs") and not path.is_relative_to(HERE):
+        return str(path.relative_to(ROOT / "docs"))
+    readme = path / "README.md" if path.is_dir() else path
+    if readme.parent.parent == ROOT / "examples" and readme.name == "README.md" and readme.exists():
+        return f"examples/{readme.parent.name}.md"
+    return "examples/index.md" if path in (ROOT / "examples", ROOT / "examples/README.md") else None
 
 
 def open_page(match):
@@ -94,17 +139,20 @@ def open_page(match):
     return match[0] + (f"\n[Open the page]({os.path.relpath(path, os.path.dirname(INDEX))})\n" if path else "")
 
 
-def outside_links(text, folder):
-    """Links to files outside of docs/ become their paths. Links to a section of the index become links to the generated page."""
+def outside_links(text, folder, page):
+    """Links to files without a page become their paths. Links to a section of the index become links to the generated page."""
 
     def replace(match):
         label, target = match[1], match[2]
-        file, _, anchor = target.partition("#")
-        if os.path.normpath(folder / file) == str(ROOT / "docs" / INDEX) and anchor in GENERATED:
-            return f"[{label}]({os.path.relpath(ROOT / 'docs' / GENERATED[anchor], folder)})"
-        path = Path(os.path.normpath(folder / target.partition("#")[0]))
-        if re.match(r"\w+:|#|/", target) or path.is_relative_to(ROOT / "docs") and not path.is_relative_to(HERE):
+        if re.match(r"\w+:|#|/", target):
             return match[0]
+        file, _, anchor = target.partition("#")
+        path = Path(os.path.normpath(folder / file))
+        found = page_of(path)
+        if found == INDEX and anchor in GENERATED:
+            found, anchor = GENERATED[anchor], ""
+        if found:
+            return f"[{label}]({os.path.relpath(found, os.path.dirname(page) or '.')}{anchor and '#' + anchor})"
         if not path.exists():
             raise PluginError(f"{folder.relative_to(ROOT)}: the link to {target} leads to no file")
         name = str(path.relative_to(ROOT))

@@ -46,6 +46,17 @@ def links():
     assert not dead, "dead links: " + ", ".join(dead)
 
 
+def gallery():
+    """The gallery has each example, with its number of lines in tens."""
+    page = (ROOT / "docs/examples/index.md").read_text()
+    counted = dict(re.findall(r"^\[`examples/(\w+)`\].*?(?:, | \| )(\d+) lines", page, re.S | re.M))
+    counted.update(re.findall(r"^\| `(\w+)` \|.*\| (\d+) \|$", page, re.M))
+    for folder in sorted({file.parent for file in (ROOT / "examples").glob("*/README.md")}):
+        sources = [file for file in folder.glob("*") if file.suffix in (".cpp", ".h", ".py", ".rs", ".f90", ".scl", ".yaml") or file.name == "CMakeLists.txt"]
+        lines = sum(len(file.read_text().splitlines()) for file in sources)
+        assert abs(int(counted.get(folder.name, 0)) - lines) <= 5, f"docs/examples/index.md: {folder.name} has {lines} lines, the page says {counted.get(folder.name)}"
+
+
 def halide_version():
     """Pages that name a version of Halide name the one that Scalide is built with."""
     version = re.search(r"^set\(SCALIDE_HALIDE_VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text(), re.M)[1]
@@ -68,6 +79,7 @@ def installation_tests(ctest, build):
 if __name__ == "__main__":
     environment_variables()
     links()
+    gallery()
     halide_version()
     installation_tests(*sys.argv[1:3])
     print("ok")
