@@ -12,7 +12,7 @@ JOBS=$(nproc)
 # The Debian packages that each command needs, on a system that has only the essential packages.
 # tests/fresh compares them with what CMake looks for, with the apt lines of the pages, and with what the commands use in fresh systems.
 declare -A PACKAGES
-libraries="libyaml-cpp-dev libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libjemalloc-dev"
+libraries="libyaml-cpp-dev libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libdtl-dev libjemalloc-dev"
 PACKAGES[build]="g++ cmake ninja-build python3 python3-pip $libraries"
 PACKAGES[project]="g++ cmake make libyaml-cpp-dev libfmt-dev" # a CMake project with the default generator, which finds the C++ package
 PACKAGES[pip]="g++ python3 python3-dev python3-venv $libraries" # gets CMake and Ninja from PyPI if the system has none

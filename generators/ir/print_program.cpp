@@ -10,6 +10,9 @@ namespace {
 
 constexpr size_t longest_header = 138; // longest header that is printed on one line, without the " {" after it
 
+/// Begins each line of a node in a text whose lines get locations. A text of a program has no other control characters than line breaks.
+constexpr char node_mark = '\x1f';
+
 /// Calls print(item, text) for each item and puts commas between items.
 template<typename Items, typename Print>
 std::string join(const Items &items, const Print &print) {
@@ -32,8 +35,9 @@ std::string print_part(const ArrayPart &part) {
 
 class Printer {
 public:
-    /// `outer`: the symbols of the program around a region.
-    explicit Printer(const Program &program, std::set<std::string> outer = {});
+    /// `outer`: the symbols of the program around a region. If `places` is given, it gets the location of each node, and the line of each
+    /// node begins with node_mark.
+    explicit Printer(const Program &program, std::set<std::string> outer = {}, std::vector<Location> *places = nullptr);
     std::string print() const;
     std::string print_region(const std::string &indent) const;
 
@@ -54,9 +58,11 @@ private:
     const Program &program_;
     std::set<std::string> argument_symbols_; ///< symbols in the types of arguments
     std::set<std::string> symbols_;          ///< all symbols
+    std::vector<Location> *places_;
 };
 
-Printer::Printer(const Program &program, std::set<std::string> outer) : program_(program), symbols_(std::move(outer)) {
+Printer::Printer(const Program &program, std::set<std::string> outer, std::vector<Location> *places)
+    : program_(program), symbols_(std::move(outer)), places_(places) {
     for (const Argument &argument : program.arguments) {
         for (const Extent &extent : program.type(argument.value).shape) {
             const std::vector<std::string> names = extent.symbols();
@@ -88,6 +94,10 @@ std::string Printer::body(const std::string &indent) const {
     for (const Node &line : program_.nodes) {
         enter(line.scope);
         const std::string inner = scope.empty() ? indent : indent + "  ";
+        if (places_) {
+            places_->push_back(line.location);
+            text += node_mark;
+        }
         text += inner + node(line, inner) + "\n";
     }
     enter("");
@@ -160,7 +170,7 @@ std::string Printer::node(const Node &node, const std::string &indent) const {
                              (node.role == Role::cotangent ? " cotangent" : "");
     std::string regions;
     for (const Region &region : node.regions)
-        regions += (regions.empty() ? " with\n" : ",\n") + Printer(*region, symbols_).print_region(indent + "  ");
+        regions += (regions.empty() ? " with\n" : ",\n") + Printer(*region, symbols_, places_).print_region(indent + "  ");
     return line + regions;
 }
 
@@ -177,10 +187,29 @@ std::string Printer::names(const std::vector<ValueId> &values) const {
 
 } // namespace
 
-std::string to_string(const Program &program) {
+namespace {
+
+std::string print_all(const Program &program, std::vector<Location> *places) {
     std::string text;
-    for (const Program &callee : program.programs) text += Printer(callee).print() + "\n";
-    return text + Printer(program).print();
+    for (const Program &callee : program.programs) text += Printer(callee, {}, places).print() + "\n";
+    return text + Printer(program, {}, places).print();
+}
+
+} // namespace
+
+std::string to_string(const Program &program) { return print_all(program, nullptr); }
+
+std::vector<PrintedLine> to_lines(const Program &program) {
+    std::vector<Location> places;
+    const std::string text = print_all(program, &places);
+    std::vector<PrintedLine> lines;
+    auto place = places.begin();
+    for (size_t begin = 0, end; begin < text.size(); begin = end + 1) {
+        end = text.find('\n', begin);
+        const bool is_node = text[begin] == node_mark;
+        lines.push_back({text.substr(begin + is_node, end - begin - is_node), is_node ? *place++ : Location()});
+    }
+    return lines;
 }
 
 } // namespace scalide

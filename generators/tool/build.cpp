@@ -1,11 +1,11 @@
 #include "emit/kernel_target.h"
 #include "emit/library.h"
-#include "ir/regions.h"
 #include "ir/text.h"
 #include "lower/shapes/kernel_passes.h"
 #include "rulebook/nearest.h"
 #include "tool/build_report.h"
 #include "tool/common.h"
+#include "tool/dump.h"
 #include "tool/kernel_programs.h"
 #include "tool/kernel_words.h"
 #include "tool/speed_report.h"
@@ -18,19 +18,6 @@
 namespace scalide {
 
 namespace {
-
-/// Names the saturation of each conversion that assign_numerics has placed. There it needs no attribute, but a conversion that is read from
-/// a text is one of the program, which does not saturate.
-Program with_named_saturation(Program program) {
-    for (Program &kernel : program.programs) kernel = with_named_saturation(std::move(kernel));
-    for (Node &node : program.nodes) {
-        rewrite_regions(node, program, [](Program region) { return with_named_saturation(std::move(region)); });
-        if (node.op != "convert_element_type" || node.attributes.contains("overflow")) continue;
-        const Dtype dtype = program.type(node.results[0]).dtype;
-        if (is_float(dtype) && is_narrow(dtype)) node.attributes["overflow"] = "saturate";
-    }
-    return program;
-}
 
 struct BuildCommand {
     ProgramOptions program;
@@ -48,7 +35,7 @@ struct BuildCommand {
 
     void dump(const std::string &pass, const Program &after) const {
         if (std::ranges::find(dumps, pass) == dumps.end()) return;
-        fmt::print("# after {}\n{}", pass, to_string(has_formats(pass) ? with_named_saturation(after) : after));
+        fmt::print("# after {}\n{}", pass, to_string(as_dumped(pass, after)));
     }
 
     // Overwrites one line on a terminal. With -v, prints one line per kernel.

@@ -67,5 +67,6 @@ void add_convert(CLI::App &app);
 void add_calibrate(CLI::App &app);
 void add_tune(CLI::App &app);
 void add_report(CLI::App &app);
+void add_view(CLI::App &app);
 
 } // namespace scalide

@@ -1,4 +1,5 @@
 """Tests the reports of a library: explain, check, first_non_finite, summary. They name lines of this file."""
+import os
 import pathlib
 import pickle
 import re
@@ -351,3 +352,15 @@ def test_report(tmp_path, monkeypatch):
     library.program = None
     with pytest.raises(ValueError, match="report needs the program"):
         library.report()
+
+
+def test_view(tmp_path, monkeypatch):
+    """Program.view writes a page of the passes, whose lines lead to the lines of this file."""
+    monkeypatch.chdir(tmp_path)
+    x, w = np.ones((4, 8), np.float32), np.ones((8, 4), np.float32)
+    text = trace(product, x, w).view(numerics="f8_master", sources=__file__)
+    assert re.fullmatch(r"product.view.html: \d+ passes, \d+ of them change the program", text), text
+    page = (tmp_path / "product.view.html").read_text()
+    assert "dynamic_rescale" in page and "def test_view" in page and str(tmp_path) not in page and os.path.dirname(__file__) not in page
+    with pytest.raises(scalide.BuildError, match="unknown policy 'f9'"):
+        trace(product, x, w).view(numerics="f9")

@@ -18,7 +18,7 @@ LAYERS = {
     "lower": ["expr", "ir", "kinds", "Halide"],
     "schedules": ["expr", "ir", "rulebook", "lower", "Halide"],
     "emit": ["expr", "ir", "rulebook", "transforms", "lower", "schedules", "scalide", "Halide", "nlohmann", "fmt", "xxhash"],
-    "tool": ["expr", "ir", "kinds", "rulebook", "transforms", "interpret", "emit", "lower", "schedules", "frontend", "scalide", "CLI", "fmt", "nlohmann"],
+    "tool": ["expr", "ir", "kinds", "rulebook", "transforms", "interpret", "emit", "lower", "schedules", "frontend", "scalide", "CLI", "fmt", "nlohmann", "dtl"],
 }
 GENERATED = re.compile(r"\.(o|a|so|stmt|ptx|cubin|pyc|whl)$|^build|(^|/)(coverage|reference)\.(md|html)$")
 

@@ -220,13 +220,35 @@ class Program:
         page = f"{identifier(self.name)}.html" if output is None else output
         options = [word for policy in _listed(numerics or self.policy) for word in ("--numerics", policy)]
         options += [word for run in _listed(against) for word in ("--against", run)] + [word for path in _listed(rules) for word in ("--rules", path)]
+        return "\n".join(self._run_tool("report", *runs, *options, "--output", page).splitlines()[:-1])
+
+    def view(self, output=None, *, numerics=None, target: str = "host", sources=(), rules=()) -> str:
+        """Writes one HTML page that shows the program before and after each compiler pass. Returns how many passes change it. Runs the tool.
+
+        Args:
+            output: The file of the page. Default: the name of the program, with the ending `.view.html`.
+            numerics: The precision policy. Default: the policy of the program.
+            target: As in `build`.
+            sources: Python files whose text the page shows. Lines of the program link to it.
+            rules: YAML files, or folders of YAML files, with operators of your own.
+
+        Raises:
+            BuildError: The tool reports an error, such as a file that it cannot read.
+            FileNotFoundError: The tool does not exist.
+        """
+        page = f"{identifier(self.name)}.view.html" if output is None else output
+        options = [word for path in _listed(sources) for word in ("--source", path)] + [word for path in _listed(rules) for word in ("--rules", path)]
+        return self._run_tool("view", "--numerics", numerics or self.policy, "--target", target, *options, "--output", page).strip()
+
+    def _run_tool(self, command: str, *arguments) -> str:
+        """Runs a command of the tool on the program with the lines of the user, and returns what it prints."""
         with tempfile.TemporaryDirectory(prefix="scalide-") as folder:
             file = Path(folder) / f"{identifier(self.name)[:100]}.scl"
             file.write_text(self._with_sources(), encoding="utf-8")
-            status, printed, errors = run_process("report", file, *runs, *options, "--output", page)
+            status, printed, errors = run_process(command, file, *arguments)
         if status != 0:
             raise BuildError(errors.replace(str(file), file.name))
-        return "\n".join(printed.splitlines()[:-1])
+        return printed
 
     def _with_sources(self) -> str:
         """Returns the text with the source line of the user at the end of each line."""
