@@ -98,7 +98,8 @@ def in_scheme(svg, scheme):
 
 
 def on_page_content(html, page, config, files):
-    """Each picture becomes two, so that it follows the switch of the page."""
+    """Each picture becomes two, so that it follows the switch of the page. A number in a cell stays in one line with its unit."""
+    html = re.sub(r"(<td[^>]*>[-+]?[\d.,]+) (?=[\w%/]+</td>)", "\\1\u00a0", html)
     return re.sub(r'<img ([^>]*?)src="([^":]+\.svg)"([^>]*)>', in_both_schemes, html)
 
 

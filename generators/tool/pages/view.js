@@ -58,21 +58,27 @@
     const cell = (line, other, name) => line === undefined ? el("td", {class: "empty"})
         : el("td", {class: name}, place(line), marked(data.lines[line][0], other === undefined ? undefined : data.lines[other][0]));
 
-    // Rows of two cells. Removed and added lines that follow each other stand next to each other: lines of the same value first.
+    // Rows of two cells. A removed and an added line of the same value stand next to each other; other lines fill the rows between them.
     const pairs = (removed, added) => {
         const name = line => data.lines[line][0].trim().split(" = ")[0], rest = new Map(added.map(line => [name(line), line])), rows = [];
-        let next = 0;
+        let next = 0, left = [];
+        const fill = others => {
+            for (let i = 0; i < Math.max(left.length, others.length); i++) rows.push([left[i], others[i], false]);
+            left = [];
+        };
         for (const line of removed) {
             const partner = rest.get(name(line));
             const position = partner === undefined ? -1 : added.indexOf(partner, next);
-            if (position < 0) { rows.push([line, undefined]); continue; }
-            for (; next < position; next++) rows.push([undefined, added[next]]);
-            rows.push([line, added[next++]]);
+            if (position < 0) { left.push(line); continue; }
+            fill(added.slice(next, position));
+            rows.push([line, added[position], true]);
+            next = position + 1;
         }
-        for (; next < added.length; next++) rows.push([undefined, added[next]]);
+        fill(added.slice(next));
         return rows;
     };
-    const changeRows = (removed, added) => pairs(removed, added).map(([a, b]) => el("tr", {}, cell(a, b, "removed"), cell(b, a, "added")));
+    const changeRows = (removed, added) => pairs(removed, added)
+        .map(([a, b, same]) => el("tr", {}, cell(a, same ? b : undefined, "removed"), cell(b, same ? a : undefined, "added")));
     const equalRow = line => el("tr", {class: "equal"}, cell(line, undefined, null), cell(line, undefined, null));
     const equalRows = (lines, isFirst, isLast) => {
         const head = isFirst ? 0 : context, tail = isLast ? 0 : context;
