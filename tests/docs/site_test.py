@@ -24,6 +24,9 @@ def main():
         text = file.read_text()
         loaded = LOADED.findall(text) if file.suffix == ".html" else re.findall(r"(?:@import|url\()\s*[\"']?https?://[^\"')]+", text)
         assert not loaded, f"{file.relative_to(site)} loads {loaded[0]}"
+    shown = set(re.findall(r"<img [^>]*src=\"?([^\" >]*\.svg[^\" >]*)", "".join(page.read_text() for page in pages)))
+    wrong = {address for address in shown if not re.search(r"\.(light|dark)\.svg#only-\1$", address)}
+    assert len(shown) >= 50 and not wrong, f"each picture must have a light and a dark form, got {sorted(wrong)[:3]}"
     assert (site / "search/search_index.js").exists(), "the search works from files"
     print(f"{site}: {len(pages)} pages")
 
