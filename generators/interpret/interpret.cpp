@@ -17,8 +17,8 @@ using RunOperation = std::function<void(Operation &)>;
 
 class Interpreter {
 public:
-    Interpreter(const Program &whole, const Rulebook &rulebook, Mode mode, const RunOperation &run_operation)
-        : whole_(whole), rulebook_(rulebook), mode_(mode), run_operation_(run_operation) {}
+    Interpreter(const Program &whole, const Rulebook &rulebook, Mode mode, const RunOperation &run_operation, const Observe &observe)
+        : whole_(whole), rulebook_(rulebook), mode_(mode), run_operation_(run_operation), observe_(observe) {}
 
     std::vector<Array> run(const Program &program, const Arrays &inputs, const Extent::Bindings &bindings);
 
@@ -30,6 +30,7 @@ private:
     const Rulebook &rulebook_;
     Mode mode_;
     const RunOperation &run_operation_;
+    const Observe &observe_;               ///< may be empty
     int64_t step_ = -1;                    ///< of the innermost loop that runs
     const Node *composite_node_ = nullptr; ///< the outermost composite operator that runs; NULL: none
     const Program *composite_program_ = nullptr;
@@ -50,6 +51,7 @@ std::vector<Array> Interpreter::run(const Program &program, const Arrays &inputs
             operation.results.push_back({type.dtype, evaluate(type.shape, bindings), {}});
         }
         std::vector<Array> results = run_node(node, std::move(operation), bindings);
+        if (observe_) observe_(program, node, results);
         for (size_t i = 0; i < results.size(); i++) values[node.results[i]] = &made.emplace_back(std::move(results[i]));
     }
     std::vector<Array> outputs;
@@ -106,6 +108,11 @@ void check_kernel(const Program &program) {
 
 std::vector<Array> interpret(const Program &program, const std::vector<Array> &inputs, const Rulebook &rulebook, Mode mode,
                              const RunOperation &run) {
+    return interpret(program, inputs, rulebook, mode, run, {});
+}
+
+std::vector<Array> interpret(const Program &program, const std::vector<Array> &inputs, const Rulebook &rulebook, Mode mode,
+                             const RunOperation &run, const Observe &observe) {
     check_kernel(program);
     std::ranges::for_each(program.programs, check_kernel);
     const Extent::Bindings bindings = bind_extents(program, inputs);
@@ -117,7 +124,7 @@ std::vector<Array> interpret(const Program &program, const std::vector<Array> &i
             for (double &value : input.data) value = round_to(input.dtype, value, Overflow::format);
         arguments.push_back(&input);
     }
-    return Interpreter(program, rulebook, mode, run).run(program, arguments, bindings);
+    return Interpreter(program, rulebook, mode, run, observe).run(program, arguments, bindings);
 }
 
 std::vector<Array> interpret(const Program &program, const std::vector<Array> &inputs, const Rulebook &rulebook, Mode mode) {

@@ -32,4 +32,11 @@ std::vector<Array> interpret(const Program &program, const std::vector<Array> &i
 std::vector<Array> interpret(const Program &program, const std::vector<Array> &inputs, const Rulebook &rulebook, Mode mode,
                              const std::function<void(Operation &)> &run);
 
+/// Sees the results of each node after it has run. The program is the main program, a sub-program, a region, or the value of a composite.
+using Observe = std::function<void(const Program &program, const Node &node, const std::vector<Array> &results)>;
+
+/// Does the same and calls `observe` for each node, also for composites, loops and branches, which consist of base operators.
+std::vector<Array> interpret(const Program &program, const std::vector<Array> &inputs, const Rulebook &rulebook, Mode mode,
+                             const std::function<void(Operation &)> &run, const Observe &observe);
+
 } // namespace scalide

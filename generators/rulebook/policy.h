@@ -68,11 +68,12 @@ struct PolicyRule {
     std::vector<std::string> operands; ///< for a node: one word for all operands, or one word for each
     /// `scale: {by: calibration, margin: 1}`: attributes of delayed_scale, which computes the scale from the amax of the calibration
     Attributes calibrated;
-    std::optional<Insertion> replacement;    ///< for a node: the operator that replaces it
-    std::optional<ComputeDtype> compute;     ///< for a node: the dtype in which it computes
-    std::vector<std::string> layers;         ///< of layer_words(); empty: all. transforms/numerics/policy_layers.h finds the layers
-    std::vector<Dtype> dtypes;               ///< matches only values with these dtypes in the program; empty: all
-    std::optional<int64_t> not_multiple_of;  ///< matches only matmuls whose weight has rows or columns that are not a multiple
+    std::optional<Insertion> replacement;   ///< for a node: the operator that replaces it
+    std::optional<ComputeDtype> compute;    ///< for a node: the dtype in which it computes
+    std::vector<std::string> layers;        ///< of layer_words(); empty: all. transforms/numerics/policy_layers.h finds the layers
+    std::vector<Dtype> dtypes;              ///< matches only values with these dtypes in the program; empty: all
+    std::optional<int64_t> not_multiple_of; ///< matches only matmuls whose weight has rows or columns that are not a multiple
+    std::string tensor; ///< matches only sites of this value or result of the program; empty: all. Only `scalide compare` sets it
     std::optional<int64_t> contracted_below; ///< matches only matmuls whose sums have fewer terms (and static extents)
 
     /// Returns the dtype of the value after the rule: the dtype of the last conversion.

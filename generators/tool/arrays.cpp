@@ -165,6 +165,16 @@ HostArray transposed(const HostArray &array, const std::vector<int64_t> &permuta
     return result;
 }
 
+HostArray in_form(HostArray array, Dtype dtype, bool scaled) {
+    if (array.dtype == dtype && array.scaled == scaled) return array;
+    HostArray result{array.name, dtype, array.shape, {}, scaled};
+    result.data.resize(array.data.size() / size_of(array.dtype) * size_of(dtype));
+    const scalide_array from = array.view();
+    scalide_array to = result.view();
+    internal_check(scalide_convert(nullptr, &from, &to) == SCALIDE_OK, "cannot convert " + array.name);
+    return result;
+}
+
 HostArray initial_state(const std::string &name, const Type &type, int64_t initial) {
     std::vector<int64_t> shape;
     for (const Extent &extent : type.shape) shape.push_back(extent.value());

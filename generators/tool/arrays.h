@@ -40,6 +40,10 @@ HostArray initial_state(const std::string &name, const Type &type, int64_t initi
 /// Returns the array whose axis i is axis permutation[i] of `array`.
 HostArray transposed(const HostArray &array, const std::vector<int64_t> &permutation);
 
+/// Returns the array in a dtype, with or without a scale. An array that has this form stays as it is. Both dtypes must be floats, or
+/// neither.
+HostArray in_form(HostArray array, Dtype dtype, bool scaled);
+
 /// Returns the size in bytes of a dense array's data.
 size_t bytes_of(const scalide_array &array);
 

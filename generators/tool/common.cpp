@@ -74,9 +74,14 @@ void ProgramOptions::add_rules_to(CLI::App &command) {
 }
 
 CLI::Option *ProgramOptions::add_to(CLI::App &command, const std::string &name) {
-    CLI::Option *option = command.add_option(name, program, "A .scl file, or the name of a generator in this executable.");
+    CLI::Option *option = add_program_to(command, name);
     command.add_option("-n,--numerics", numerics, "Precision policy: a built-in name ('scalide policies' lists them) or a YAML file.")
         ->capture_default_str();
+    return option;
+}
+
+CLI::Option *ProgramOptions::add_program_to(CLI::App &command, const std::string &name) {
+    CLI::Option *option = command.add_option(name, program, "A .scl file, or the name of a generator in this executable.");
     command.add_option("-p,--parameter", parameters, "Value of a generator's parameter, as NAME=VALUE. Repeatable.");
     add_rules_to(command);
     return option;

@@ -22,6 +22,8 @@ struct ProgramOptions {
 
     /// Adds the options. Returns the option of the program, called `name`, so that a command can make it required.
     CLI::Option *add_to(CLI::App &command, const std::string &name = "PROGRAM");
+    /// Adds them without the policy.
+    CLI::Option *add_program_to(CLI::App &command, const std::string &name = "PROGRAM");
     void add_rules_to(CLI::App &command);
     /// Loads the built-in rules and the user's rules.
     Rulebook load_rulebook() const;
@@ -60,6 +62,7 @@ void add_rules(CLI::App &app);
 void add_policies(CLI::App &app);
 void add_inspect(CLI::App &app);
 void add_explain(CLI::App &app);
+void add_compare(CLI::App &app);
 void add_cache(CLI::App &app);
 void add_devices(CLI::App &app);
 void add_generators(CLI::App &app);

@@ -196,12 +196,7 @@ struct ConvertCommand {
         if (array.dtype == type.dtype && array.scaled == scaled) return array;
         if (is_float(array.dtype) != is_float(type.dtype))
             refuse("must have a dtype that converts to " + std::string(to_string(type.dtype)), std::string(to_string(array.dtype)));
-        HostArray result{name, type.dtype, array.shape, {}, scaled};
-        result.data.resize(array.data.size() / size_of(array.dtype) * size_of(type.dtype));
-        const scalide_array from = array.view();
-        scalide_array to = result.view();
-        internal_check(scalide_convert(nullptr, &from, &to) == SCALIDE_OK, "cannot convert " + name);
-        return result;
+        return in_form(std::move(array), type.dtype, scaled);
     }
 };
 

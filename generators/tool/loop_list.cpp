@@ -2,6 +2,7 @@
 #include "ir/regions.h"
 #include "kinds/small.h"
 #include "tool/common.h"
+#include "tool/tables.h"
 #include "transforms/fusion/split_regions.h"
 #include <fmt/format.h>
 

@@ -72,8 +72,8 @@ int run_commands(int argc, char **argv) {
     app.require_subcommand(1);
     app.set_version_flag("--version", SCALIDE_VERSION);
     app.footer("'scalide COMMAND --help' prints the options of a command.");
-    for (const auto add : {add_build, add_run, add_check, add_rules, add_policies, add_inspect, add_explain, add_cache, add_devices,
-                           add_generators, add_convert, add_calibrate, add_tune, add_report, add_view})
+    for (const auto add : {add_build, add_run, add_check, add_rules, add_policies, add_inspect, add_explain, add_compare, add_cache,
+                           add_devices, add_generators, add_convert, add_calibrate, add_tune, add_report, add_view})
         add(app);
     if (argc == 1) {
         std::fputs(app.help().c_str(), stderr);

@@ -87,6 +87,7 @@ PolicyMatcher::PolicyMatcher(const Policy &policy, const Rulebook &rulebook, con
 /// Adds the facts about the array of a site. A matmul has its own arrays.
 PolicyPlace PolicyMatcher::with_array(PolicyPlace place, ValueId value) const {
     const auto &[dtype, shape] = program_.type(value);
+    if (place.tensor.empty()) place.tensor = program_.value_name(value);
     if (place.dtypes.empty()) place.dtypes = {dtype};
     if (place.layer.arrays.empty()) place.layer.arrays = {shape};
     return place;
@@ -202,6 +203,7 @@ std::string PolicyMatcher::why_no_rule(const Node &node, size_t index) const {
 
 const PolicyRule *PolicyMatcher::program_result(const Result &result) {
     PolicyPlace place{Place::program_result, {"output"}, result.name};
+    place.tensor = result.name; // as its inout argument, so that one rule decides for both
     const bool inout = result.argument >= 0;
     if (inout) place.roles = {"inout", "state"};
     if (inout && roles_.is_weight(program_.arguments[result.argument].value)) place.roles.push_back("weight");

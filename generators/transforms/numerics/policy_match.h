@@ -15,6 +15,7 @@ struct PolicyPlace {
     std::vector<std::string> roles = {}; ///< words of place_words(): input, weight, primal ...
     std::string name = {};               ///< of an argument or a result of the program; in the rulebook, of an operand or a result
     std::string op = {}, scope = {};     ///< of the node
+    std::string tensor = {};             ///< the value of the program, or the name of its result
     std::vector<Dtype> dtypes = {};      ///< of the array; for a node: of each float operand
     LayerFacts layer = {};               ///< of the matmul; for another site, `arrays` is the shape of the array alone
     std::vector<std::vector<std::string>> operands = {}; ///< for a node: the roles of each operand

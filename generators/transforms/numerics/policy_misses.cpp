@@ -172,7 +172,8 @@ std::string way_out(const PlaceCondition &condition) {
 bool row_matches(const PolicyRule &row, const PolicyPlace &place) {
     return (row.place == place.place || row.place == Place::keep) && which_matches(row, place) && op_matches(row, place) &&
            scope_matches(row, place) && layer_matches(row, place) && dtype_matches(row, place) && size_matches(row, place) &&
-           multiple_matches(row, place) && contracted_matches(row, place) && model_matches(row, place);
+           multiple_matches(row, place) && contracted_matches(row, place) && model_matches(row, place) &&
+           (row.tensor.empty() || row.tensor == place.tensor);
 }
 
 std::string conditions_of(const PolicyRule &row) {
