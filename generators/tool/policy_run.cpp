@@ -10,7 +10,7 @@ namespace scalide {
 
 namespace {
 
-/// The scale of scaled arguments in exact runs. It is not a power of two, so that data alone never has the numbers of its tensor.
+/// The scale of scaled arguments, and the size of delayed scales, in exact runs. A scale of 1 would give data the numbers of its tensor.
 constexpr double exact_scale = 1.7;
 
 /// True for a conversion to a format with fewer bits. The format of block scales has only powers of two.
@@ -96,6 +96,7 @@ std::vector<Array> PolicyRun::exact_arguments(const std::map<std::string, Array>
         const Type &type = made_.program.type(argument.value);
         if (argument.initial) {
             found.push_back(to_tensor(initial_state(name, type, *argument.initial)));
+            if (is_float(type.dtype)) found.back().data = distinct_numbers(name, found.back().data.size(), exact_scale);
         } else if (argument.part.is_scale()) {
             found.push_back({Dtype::f32, {}, {exact_scale}});
         } else {

@@ -127,19 +127,22 @@ std::optional<TensorPlace> SourceTensors::find(const std::vector<double> &number
     return best;
 }
 
+std::vector<double> distinct_numbers(const std::string &name, size_t count, double magnitude) {
+    std::seed_seq seed(name.begin(), name.end());
+    std::mt19937_64 random(seed);
+    std::vector<double> made(count);
+    for (double &number : made) number = magnitude * (0.5 + std::ldexp(static_cast<double>(random() >> 11), -53));
+    return made;
+}
+
 std::vector<Array> distinct_inputs(const Program &program, const std::vector<Array> &inputs) {
     std::vector<Array> made = inputs;
     for (size_t i = 0; i < made.size(); i++) {
         if (!is_float(made[i].dtype)) continue;
-        const Argument &argument = program.arguments[i];
-        const std::string &name = argument.part.array(program.value_name(argument.value));
-        std::seed_seq seed(name.begin(), name.end());
-        std::mt19937_64 random(seed);
-        const double magnitude = usual_magnitude(made[i].data);
-        for (double &number : made[i].data) {
-            const double factor = 0.5 + std::ldexp(static_cast<double>(random() >> 11), -53);
-            number = (number < 0 ? -magnitude : magnitude) * factor;
-        }
+        const std::string &name = program.value_name(program.arguments[i].value);
+        const std::vector<double> numbers = distinct_numbers(name, made[i].data.size(), usual_magnitude(made[i].data));
+        for (size_t element = 0; element < numbers.size(); element++)
+            made[i].data[element] = made[i].data[element] < 0 ? -numbers[element] : numbers[element];
     }
     return made;
 }

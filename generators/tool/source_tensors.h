@@ -50,6 +50,9 @@ private:
     mutable std::map<size_t, Sorted> sorted_;
 };
 
+/// Returns different positive numbers between half the magnitude and one and a half times the magnitude, which depend on the name.
+std::vector<double> distinct_numbers(const std::string &name, size_t count, double magnitude);
+
 /// Returns arrays with the dtypes and shapes of `inputs` and about their magnitudes and signs, but with other elements, which differ from
 /// each other and are finite. Integers and bools stay. Each array has random numbers of its own, from its name.
 std::vector<Array> distinct_inputs(const Program &program, const std::vector<Array> &inputs);

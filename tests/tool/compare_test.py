@@ -197,6 +197,16 @@ def scaled_state(scratch):
     assert w["error"] < 1e-3 and math.isclose(w["amax"][0], 4 * max(map(abs, numbers(256, 6))), rel_tol=1e-3), w
 
 
+def delayed(scratch):
+    """A delayed scale in the file decides the numbers of a copy: with a scale of 2^-8, nothing saturates; with 2^-12, everything large does."""
+    attention(scratch)
+    arrays = {"x": array([2, 8, 16], 1), "wq": array([16, 16], 2), "wk": array([16, 16], 3)}
+    for scale, saturated in ((2.0**-8, 0), (2.0**-12, 1)):
+        scratch.write("in.safetensors", safetensors(arrays | {"x.scale": ("F32", [], floats(scale))}))
+        row = next(row for row in compare(scratch, "f32", "f8_delayed", "--tensor", "x")["tensors"] if row["copy"])
+        assert (row["saturated"] > 0) == saturated and math.isclose(row["amax"][1], min(row["amax"][0], 448 * scale), rel_tol=0.1), row
+
+
 def bisection(scratch):
     """Each line is a true run: the result of the policy that a user would write for it."""
     attention(scratch)
@@ -249,7 +259,7 @@ def mistakes(scratch):
 
 def main(tool):
     with Scratch(tool) as scratch:
-        for test in (healthy, names, copies, coarse_rule, saturation, infinite, loop, scaled_state, bisection, filters, mistakes):
+        for test in (healthy, names, copies, coarse_rule, saturation, infinite, loop, scaled_state, delayed, bisection, filters, mistakes):
             test(scratch)
             print(f"{test.__name__}: ok", flush=True)
 

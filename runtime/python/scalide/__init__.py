@@ -17,7 +17,7 @@
 The folder `docs` next to this file has one page for each entry point:
 
 trace.md         scalide.jax.trace: turn a JAX function into a program
-program.md       scalide.Program: print, save, load or differentiate a program
+program.md       scalide.Program: print, save, load, compare or differentiate a program
 build.md         scalide.build: compile a program into a library
 library.md       scalide.Library, scalide.empty: run a library on arrays
 scaled_array.md  scalide.ScaledArray: low-precision data with one scale
@@ -35,6 +35,7 @@ tool.md          the command-line tool, scalide.tool_path
 from ._runtime import version as __version__
 from .build import build
 from .checkpoints import Checkpoints
+from .comparison import Comparison, Kept, TensorError
 from .library import Argument, Library, empty
 from .metrics import Metrics
 from .program import Program
@@ -47,4 +48,4 @@ from . import flax_state
 
 flax_state.register()
 
-__all__ = ["Argument", "BuildError", "Check", "Checkpoints", "Decision", "Library", "MatmulDecision", "Metrics", "NonFinite", "NonFiniteElement", "NonFiniteError", "Program", "Rank", "Rounding", "ScaledArray", "State", "Traced", "__version__", "build", "empty", "join_alone", "join_mpi", "load", "save", "tool_path"]
+__all__ = ["Argument", "BuildError", "Check", "Checkpoints", "Comparison", "Decision", "Kept", "Library", "MatmulDecision", "Metrics", "NonFinite", "NonFiniteElement", "NonFiniteError", "Program", "Rank", "Rounding", "ScaledArray", "State", "Statistic", "TensorError", "Traced", "build", "empty", "join_alone", "join_mpi", "load", "save", "tool_path", "__version__"]

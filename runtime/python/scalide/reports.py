@@ -197,6 +197,8 @@ class Table(tuple):
 
 
 def _text(value) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(_text, value))
     return "-" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
@@ -212,7 +214,7 @@ class Check(NamedTuple):
 
 def explain(library, tensor: str | None = None, scope: str | None = None) -> Table:
     """Returns the decisions of the policy for a library's program, for tensors and scopes that match globs."""
-    return Table(Decision(row["tensor"], _use_of(row), row["format"], row["scale_text"], _file_place(row["policy"]) or "default",
+    return Table(Decision(row["tensor"], _use_of(row), row["format"], row["scale_text"], file_place(row["policy"]) or "default",
                           row["direction"] or "-", row["scope"] or "-", source_of(library, row["source"]), row["safe"], row["note"] or "")
                  for row in _explained(library, tensor, scope))  # fmt: skip
 
@@ -238,7 +240,7 @@ def explain_matmuls(library, tensor: str | None = None, scope: str | None = None
         return " * " if row["operator"].startswith("conv_") else " @ "
 
     return Table(MatmulDecision(row["tensor"], texts(row, lambda o: o["tensor"], between(row)), texts(row, lambda o: o["format"], between(row)),
-                                texts(row, lambda o: o["scale_text"]), texts(row, lambda o: _file_place(o["policy"]) or "default"),
+                                texts(row, lambda o: o["scale_text"]), texts(row, lambda o: file_place(o["policy"]) or "default"),
                                 texts(row, lambda o: o["because_of"]), row["direction"] or "-", row["scope"] or "-", source_of(library, row["source"]))
                  for row in _explained(library, tensor, scope, "--matmuls"))  # fmt: skip
 
@@ -353,11 +355,16 @@ def non_finite(library, found, leaves, in_place: bool = False) -> NonFinite:
 
 def source_of(library, place: dict | None) -> str:
     """Returns the Python source line that a line of the program came from. If the program was not traced: the line of the program. Otherwise "-"."""
+    return place_in(library.program, place)
+
+
+def place_in(program, place: dict | None) -> str:
+    """Returns the Python source line that a line of a program came from, as `source_of`."""
     if place is None:
         return "-"
-    places = getattr(library.program, "places", ())
+    places = getattr(program, "places", ())
     if not places:
-        return _file_place(place)
+        return file_place(place)
     known = places[place["line"] - 1] if place["line"] <= len(places) else None
     if known is None:  # an argument has no line of its own
         return "-"
@@ -383,7 +390,8 @@ def _tool(library, command, *options):
     return run_tool(library.program, command, "--numerics", given.get("numerics") or library.program.policy, *rules, *options)
 
 
-def _file_place(place):
+def file_place(place):
+    """Returns the name of a file without its folder, and the line. Returns None for None."""
     return place and f"{os.path.basename(place['file'])}:{place['line']}"
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 import logging
 import operator
 import os
-import re
 from pathlib import Path
 
 from .library import Library
 from .owned_folder import OwnedFolder
 from .program import Program
-from .run_tool import run_tool
+from .run_tool import run_tool, with_places
 from .words import identifier
 
 
@@ -64,21 +63,10 @@ def build(program: Program, target: str = "host", numerics: str | None = None, c
     printed = run_tool(program, "build", *arguments)
     library = Library(Path(output) / f"lib{identifier(name)}.so", program)
     library._options = {"numerics": numerics or program.policy, "target": target, "rules": rules}
-    library.summary = _with_places(printed.strip().splitlines()[-1], program)
+    library.summary = with_places(printed.strip().splitlines()[-1], program)
     for note in printed.strip().splitlines()[1:-2]:  # between the counts of kernels and the machine
         logging.getLogger("scalide").info("%s: %s", name, note)
     logging.getLogger("scalide").log(logging.WARNING if "warning: " in library.summary else logging.INFO, "%s: %s", name, library.summary)
     if scratch is not None:
         library._scratch = scratch  # lives as long as the library
     return library
-
-
-def _with_places(summary: str, program: Program) -> str:
-    """Returns the last line of a build, in which Python source lines replace the lines of the program."""
-
-    def place_of(found):
-        number = int(found[1])
-        place = program.places[number - 1] if number <= len(program.places) else None
-        return found[0] if place is None else re.sub(r"^.*[/\\]", "", str(place))
-
-    return re.sub(re.escape(f"{identifier(program.name)[:100]}.scl") + r":(\d+)", place_of, summary)

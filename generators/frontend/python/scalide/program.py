@@ -182,6 +182,31 @@ class Program:
         wanted = [self.inputs[ends[number] - leaf_count(nodes[number]) : ends[number]] for number in numbers]
         return sum(map(list, wanted), []), nodes[argnums] if isinstance(argnums, int) else {"tuple": [nodes[number] for number in numbers]}
 
+    def compare(self, *args, numerics: Sequence[str], limit: float | None = None, tensor: str = "", scope: str = "", bisect: bool | str = False,
+                state: Mapping[str, Any] | None = None, rules=(), **kwargs):  # fmt: skip
+        """Runs the program under two precision policies on the same arrays, and returns the error of each tensor as a `Comparison`, which prints as a table.
+
+            print(program.compare(params, images, labels, numerics=("f32", "f8_master"), bisect=True))
+
+        The runs are interpreted, with the numbers of compiled kernels. This takes seconds for large arrays. Runs the tool.
+
+        Args:
+            args, kwargs: The arguments of the traced function. Without pytrees: the arrays, one after the other.
+            numerics: The reference, and the policy under test: built-in names or YAML files.
+            limit: The relative error beyond which the first tensor is named. Default: four times the unit roundoff of the coarsest format on the way.
+            tensor: Only tensors whose name matches this glob.
+            scope: Only tensors whose scope matches this glob, such as "block1/**".
+            bisect: True, or the name of a result: run again with one scope, rule or tensor kept wide. True means the first scalar result.
+            state: The state of the policies, a dict from `Library.init` or a call. Arrays that it does not have start with their initial values.
+            rules: YAML files, or folders of YAML files, with operators of your own.
+
+        Raises:
+            TypeError: The pytrees differ from the pytrees of the traced function.
+            ValueError: `numerics` does not have two policies.
+            BuildError: The tool reports an error, such as an unknown policy, tensor or result.
+        """
+        return _comparers[-1](self, self.flatten(args, kwargs), numerics, limit, tensor, scope, bisect, state or {}, rules)
+
     def save(self, path) -> None:
         """Writes the program to a file. The first line is a comment with the pytrees and the policy. Comments at the end of lines name the
         source lines of the traced function, without folders.
@@ -291,6 +316,14 @@ class Program:
 def _listed(value) -> list:
     """Returns a list of one or several texts or paths."""
     return [value] if isinstance(value, (str, os.PathLike)) else list(value)
+
+
+_comparers = []
+
+
+def register_comparer(compare) -> None:
+    """Sets the function of `Program.compare`. The module `comparison` calls it, which is on a floor above."""
+    _comparers.append(compare)
 
 
 def _words_of(array):

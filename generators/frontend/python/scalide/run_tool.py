@@ -21,6 +21,17 @@ def run_tool(program: Program, command: str, *arguments) -> str:
         raise BuildError(_located(errors, program, file))
 
 
+def with_places(text: str, program: Program) -> str:
+    """Returns a text of the tool, in which Python source lines replace the lines of the program."""
+
+    def place_of(found):
+        number = int(found[1])
+        place = program.places[number - 1] if number <= len(program.places) else None
+        return found[0] if place is None else re.sub(r"^.*[/\\]", "", str(place))
+
+    return re.sub(re.escape(f"{identifier(program.name)[:100]}.scl") + r":(\d+)", place_of, text)
+
+
 def _located(message: str, program: Program, file: Path) -> str:
     """Returns a message of the tool, with the Python source line that the line of the program came from."""
     message = message.replace(str(file), file.name)
