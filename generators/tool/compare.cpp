@@ -71,13 +71,17 @@ private:
             is_shown.push_back((fits(each.shown()) || fits(each.result) || std::ranges::any_of(each.names, fits)) &&
                                glob_matches(scope, row.scope));
             names.insert(names.end(), each.names.begin(), each.names.end());
+            names.push_back(each.shown());
             if (!row.scope.empty() && !std::ranges::count(scopes, row.scope)) scopes.push_back(row.scope);
         }
         if (std::ranges::count(is_shown, true) > 0 || is_shown.empty()) return is_shown;
-        const bool is_scope =
-            !scope.empty() && std::ranges::none_of(scopes, [&](const std::string &name) { return glob_matches(scope, name); });
-        if (is_scope) throw UserError(unknown_name({}, "scope", scope, suggestion(scope, scopes)));
-        throw UserError(unknown_name({}, "tensor", tensor, suggestion(tensor, names)));
+        const auto matches = [](const std::string &glob, const std::vector<std::string> &all) {
+            return std::ranges::any_of(all, [&](const std::string &name) { return glob_matches(glob, name); });
+        };
+        if (!scope.empty() && !matches(scope, scopes)) throw UserError(unknown_name({}, "scope", scope, suggestion(scope, scopes)));
+        if (!matches(tensor, names)) throw UserError(unknown_name({}, "tensor", tensor, suggestion(tensor, names)));
+        throw UserError(failed_action("compare tensor '" + tensor + "' in scope '" + scope + "'", "no tensor of this name is in this scope",
+                                      "Leave out --tensor or --scope"));
     }
 
     void print_as_json(const Comparison &comparison, const std::vector<bool> &is_shown, const std::optional<Bisection> &bisection) const {

@@ -248,6 +248,8 @@ def mistakes(scratch):
     fails("unknown policy 'f8_mastre'. Did you mean 'f8_master'?", "-n", "f32", "-n", "f8_mastre")
     fails("unknown tensor 'qq'. Did you mean 'wq'?", *both, "--tensor", "qq")
     fails("unknown scope 'heads'. Did you mean 'head'?", *both, "--scope", "heads")
+    fails("cannot compare tensor 'q' in scope 'head': no tensor of this name is in this scope. Leave out --tensor or --scope", *both, "--tensor", "q",
+          "--scope", "head")  # fmt: skip
     fails("unknown result 'los'. Did you mean 'loss'?", *both, "--bisect", "los")
     scratch.write("same.yaml", "policy: same\ndoc: Changes nothing here.\nrules:\n  - {op: exp, result: any, store: bf16, optional: true}\n")
     fails("cannot bisect result 'loss': it is equal under both policies. All results are equal", "-n", "f32", "-n", "same.yaml", "--bisect")
