@@ -117,14 +117,17 @@ std::string reason_of(const Comparison &comparison, const ComparedTensor &row) {
 
 std::string verdict_of(const Comparison &comparison, const std::vector<bool> &is_shown) {
     const int different = comparison.first_different(is_shown), first = comparison.first_beyond(is_shown);
-    if (different < 0) return "Both policies give the same bits in these tensors.\n";
     const auto row_at = [&](int place) -> const ComparedTensor & { return comparison.rows[static_cast<size_t>(place)]; };
-    std::string text = "No tensor is beyond its limit.\n";
+    std::string text = different < 0 ? "Both policies give the same bits in these tensors.\n" : "No tensor is beyond its limit.\n";
     if (first >= 0)
         text = fmt::format("The first tensor beyond its limit is {}: its relative error is {}, the limit is {}. {}\n",
                            described(comparison, row_at(first)), short_number(row_at(first).difference.relative),
                            short_number(row_at(first).limit), reason_of(comparison, row_at(first)));
-    if (different != first)
+    if (const int bad = comparison.first_non_finite(is_shown); bad >= 0)
+        text +=
+            fmt::format("Under both policies, the first tensor with an infinity or a NaN is {}. So the second policy is not the reason.\n",
+                        described(comparison, row_at(bad)));
+    if (different >= 0 && different != first)
         text +=
             fmt::format("The first tensor that differs is {}{}.\n", described(comparison, row_at(different)), by_rule(row_at(different)));
     for (const auto &[role, pass] : {std::pair(Role::primal, "forward"), std::pair(Role::cotangent, "backward")}) {

@@ -136,6 +136,13 @@ int Comparison::first_beyond(const std::vector<bool> &is_shown) const {
     return -1;
 }
 
+int Comparison::first_non_finite(const std::vector<bool> &is_shown) const {
+    for (size_t i = 0; i < rows.size(); i++)
+        if (is_shown[i] && !std::isfinite(rows[i].difference.amax_before) && !std::isfinite(rows[i].difference.amax_after))
+            return static_cast<int>(i);
+    return -1;
+}
+
 int Comparison::largest_rounding(const std::vector<bool> &is_shown, Role role) const {
     int best = -1;
     double most = 0;

@@ -47,6 +47,8 @@ struct Comparison {
     // Rows are searched only where is_shown is true. -1: none.
     int first_different(const std::vector<bool> &is_shown) const;
     int first_beyond(const std::vector<bool> &is_shown) const;
+    /// Returns the first row that has an infinity or a NaN under both policies.
+    int first_non_finite(const std::vector<bool> &is_shown) const;
     /// Returns the row with the largest error of its rounding alone, in the forward or in the backward pass.
     int largest_rounding(const std::vector<bool> &is_shown, Role role) const;
 };
