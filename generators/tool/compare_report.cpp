@@ -93,7 +93,7 @@ std::string losses_of(const ComparedTensor &row) {
     };
     add(row.saturated, "saturate");
     add(row.difference.zeros, "become 0");
-    add(row.difference.non_finite, "are finite under one policy only");
+    add(row.difference.non_finite, "differ in an infinity or a NaN");
     return losses.empty() ? "" : fmt::format(": {}", fmt::join(losses, ", "));
 }
 

@@ -5,13 +5,13 @@ namespace scalide {
 
 /// How far an array is from its reference. Both infinite with the same sign, or both NaN, counts as equal.
 struct ArrayDifference {
-    double relative = 0;          ///< norm of the difference / norm of the reference; infinity if only one array is finite somewhere
-    double largest = 0;           ///< the largest difference of two elements; infinity if only one of them is finite
+    double relative = 0;          ///< norm of the difference / norm of the reference; infinity if the arrays differ in an infinity or a NaN
+    double largest = 0;           ///< the largest difference of two elements; infinity if one of them is infinite or NaN
     size_t element = 0;           ///< its number
     double before = 0, after = 0; ///< this element in the reference and in the array
     double amax_before = 0, amax_after = 0; ///< the largest magnitude; infinite or NaN if an element is
     size_t zeros = 0;                       ///< elements that became 0
-    size_t non_finite = 0;                  ///< elements that are finite in the reference alone, or in the array alone
+    size_t non_finite = 0;                  ///< elements that differ and are infinite or NaN in an array
     bool is_equal = true;                   ///< all elements are
     /// Returns the signal-to-quantization-noise ratio: -20 log10(relative).
     double sqnr() const;

@@ -86,6 +86,7 @@ StoredProgram stored_program(const PolicyInputs &inputs, const Policy &policy) {
 
 PolicyRun::PolicyRun(const PolicyInputs &inputs, const Policy &policy)
     : made_(stored_program(inputs, policy)), graph_(made_.program), intermediates_(policy.intermediates) {
+    units_ = units();
     run_.emplace(graph_, inputs.for_program(made_.program), inputs.rulebook, RecordedNumbers::stored);
 }
 
@@ -235,13 +236,26 @@ std::optional<std::pair<size_t, size_t>> PolicyRun::form_of(const ValueRef &valu
     return found == form_of_.end() ? std::nullopt : std::optional(found->second);
 }
 
-double PolicyRun::unit_of(const ValueRef &value) const {
-    const auto [entry, is_new] = units_.try_emplace(value, 0); // a loop ends at the value itself
-    if (!is_new) return entry->second;
-    const Dtype dtype = value.program->type(value.value).dtype;
-    double unit = is_float(dtype) && (dtype == Dtype::f64 || format_of(dtype).mantissa_bits > 0) ? unit_roundoff(dtype) : 0;
-    for (const ValueRef &source : graph_.sources(value)) unit = std::max(unit, unit_of(source));
-    return units_[value] = unit;
+/// A value that a loop carries depends on itself, so the units grow until none changes.
+std::map<ValueRef, double> PolicyRun::units() const {
+    std::map<ValueRef, double> units;
+    std::vector<ValueRef> values;
+    for (const Program *program : graph_.programs())
+        for (size_t i = 0; i < program->values.size(); i++) {
+            const Dtype dtype = program->values[i].type.dtype;
+            const bool rounds = is_float(dtype) && (dtype == Dtype::f64 || format_of(dtype).mantissa_bits > 0);
+            values.push_back({program, static_cast<ValueId>(i)});
+            units[values.back()] = rounds ? unit_roundoff(dtype) : 0;
+        }
+    for (bool has_changed = true; has_changed;) {
+        has_changed = false;
+        for (const ValueRef &value : values) {
+            double &unit = units[value];
+            for (const ValueRef &source : graph_.sources(value))
+                if (units[source] > unit) unit = units[source], has_changed = true;
+        }
+    }
+    return units;
 }
 
 } // namespace scalide

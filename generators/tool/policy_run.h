@@ -55,7 +55,7 @@ public:
     /// Returns the values in the order of the run.
     const std::vector<ValueRef> &order() const { return run_->order(); }
     /// Returns the largest relative error of one rounding on the way to a value: that of its coarsest format.
-    double unit_of(const ValueRef &value) const;
+    double unit_of(const ValueRef &value) const { return units_.at(value); }
 
 private:
     struct Member {
@@ -67,6 +67,7 @@ private:
     std::optional<Member> direct(const ValueRef &value, const RecordedRun &exact, const SourceTensors &tensors) const;
     std::optional<Member> member(const ValueRef &value, const RecordedRun &exact, const SourceTensors &tensors) const;
     std::optional<Member> narrowed(const ValueRef &value, const RecordedRun &exact, const SourceTensors &tensors) const;
+    std::map<ValueRef, double> units() const;
     std::optional<ValueRef> scale_of(const ValueRef &value) const;
     void add(const ValueRef &value, Member member, const SourceTensor &tensor);
     void explain(TensorForm &form, const SourceTensor &tensor) const;
@@ -77,7 +78,7 @@ private:
     std::optional<RecordedRun> run_;
     std::vector<std::vector<TensorForm>> forms_;
     std::map<ValueRef, std::pair<size_t, size_t>> form_of_;
-    mutable std::map<ValueRef, double> units_;
+    std::map<ValueRef, double> units_;
 };
 
 /// Returns half the distance of neighbors of 1 in a format: the largest relative error of a rounding to nearest.

@@ -35,6 +35,12 @@ void ValueGraph::add(const Program &program) {
     }
 }
 
+std::vector<const Program *> ValueGraph::programs() const {
+    std::vector<const Program *> found;
+    for (const auto &[program, producers] : producers_) found.push_back(program);
+    return found;
+}
+
 const Node *ValueGraph::producer(const ValueRef &value) const {
     const int place = producers_.at(value.program)[value.value];
     return place < 0 ? nullptr : &value.program->nodes[place];

@@ -21,6 +21,8 @@ public:
     const Program &program() const { return program_; }
     /// True for the program and its regions, but not for the value of a composite.
     bool knows(const Program &program) const { return producers_.contains(&program); }
+    /// Returns the program and its regions.
+    std::vector<const Program *> programs() const;
     const std::vector<int> &producers_of(const Program &program) const { return producers_.at(&program); }
     /// Returns nullptr for an argument.
     const Node *producer(const ValueRef &value) const;

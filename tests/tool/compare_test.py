@@ -40,6 +40,20 @@ extends: f8_master
 rules:
   - {keep: "scores/**"}
 """
+WHILE = """program settle(w: f32[8, 8], h0: f32[8]) -> (h: f32[8], size: f32[]) {
+  h, size = while(w, h0, 1.0) {max_steps: 100} : f32[8], f32[] with
+    test(w: f32[8, 8], h: f32[8], size: f32[]) -> (more: bool[]) {
+      more = gt(size, 0.01)
+    },
+    body(w: f32[8, 8], h: f32[8] inout, size: f32[] inout) -> (h = next, size = largest) {
+      p = dot_general(w, h) {contract: [[1], [0]]}
+      next = tanh(p)
+      d = sub(next, h)
+      m = abs(d)
+      largest = reduce_max(m) {axes: [0]}
+    }
+}
+"""
 LOOP = """program recur(w: f32[8, 8], h0: f32[8]) -> (h: f32[8]) {
   h = fori(w, h0) {lower: 0, upper: 40} : f32[8] with
     body(step: i32[] step, w: f32[8, 8], h: f32[8] inout) -> (h = next) {
@@ -168,7 +182,8 @@ def infinite(scratch):
     scratch.write("f16.yaml", F16)
     found = compare(scratch, "f32", "f16.yaml", "--limit", "1e30")
     first = found["tensors"][found["first_beyond"]]
-    assert first["tensor"] in ("q", "s") and first["error"] == "inf" and first["non_finite"] > 0, first
+    assert first["tensor"] == "s" and first["error"] == "inf" and first["non_finite"] > 0, first
+    assert f"{first['non_finite']} of 128 elements differ in an infinity or a NaN" in found["verdict"], found["verdict"]
 
 
 def loop(scratch):
@@ -180,8 +195,19 @@ def loop(scratch):
     exact, rounded = stored(scratch, "f32")["h"], stored(scratch, "f8_master")["h"]
     expected = math.dist(exact, rounded) / math.hypot(*exact)
     assert math.isclose(h["error"], expected, rel_tol=1e-5), (h, expected)
+    assert h["limit"] == 0.25, h
     text = scratch.succeed("compare", "p.scl", "-i", "in.safetensors", "-n", "f32", "-n", "f8_master")
     assert "tensors of a loop are compared in its last step" in text, text
+
+
+def carried(scratch):
+    """A value that a loop carries depends on the formats of the steps before it, so its limit is the limit of the coarsest format."""
+    scratch.write("p.scl", WHILE)
+    scratch.write("in.safetensors", safetensors({"w": array([8, 8], 4, 0.3), "h0": array([8], 5)}))
+    found = compare(scratch, "f32", "f8_master")
+    assert found["first_beyond"] is None or found["tensors"][found["first_beyond"]]["error"] > 0.25, found["verdict"]
+    (h,) = rows_of(found, "h", copy=False)
+    assert h["limit"] == 0.25 and 0 < h["error"] < 0.25, h
 
 
 def scaled_state(scratch):
@@ -262,7 +288,7 @@ def mistakes(scratch):
 
 def main(tool):
     with Scratch(tool) as scratch:
-        for test in (healthy, names, copies, coarse_rule, saturation, infinite, loop, scaled_state, delayed, bisection, filters, mistakes):
+        for test in (healthy, names, copies, coarse_rule, saturation, infinite, loop, carried, scaled_state, delayed, bisection, filters, mistakes):
             test(scratch)
             print(f"{test.__name__}: ok", flush=True)
 

@@ -18,7 +18,7 @@ class TensorError(NamedTuple):
     tensor: str             # its name in the program; of a result or a new parameter: its name for the caller
     copy: bool              # a rounded copy, which an operator reads
     formats: tuple          # under the two policies: ("f32", "f8_e4m3fn")
-    error: float            # norm of the difference / norm under the first policy; inf: finite under one policy only
+    error: float            # norm of the difference / norm under the first policy; inf: they differ in an infinity or a NaN
     inputs: float           # the largest error of the tensors and copies from which it is computed
     limit: float
     sqnr: float | None      # -20 log10(error), in dB; None: equal
