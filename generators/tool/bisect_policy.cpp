@@ -164,6 +164,8 @@ private:
             PolicyRule &rule = made.rules[i];
             const std::string conditions = conditions_of(rule);
             rule.insert.clear();
+            // The matmuls of a rule that replaces them must not go to later rules for their operands.
+            if (rule.replacement) rule.place = PolicyRule::Place::keep, rule.which = "**";
             rule.store = {}, rule.scaled = {}, rule.replacement = {}, rule.compute = {};
             const std::string ops = rule.ops.empty() ? "" : "op: " + joined(rule.ops) + (conditions.empty() ? "" : ", ");
             try_policy({BisectKind::rule, ops + conditions, rule.location}, made);
@@ -174,13 +176,18 @@ private:
         try_policy({BisectKind::rule, "intermediates: " + std::string(to_string(*policy_.intermediates))}, made);
     }
 
-    /// Tries the tensors for which a rule of the policy decides in a scope.
+    /// Tries the tensors of the user's program for which a rule of the policy decides in a scope. A rule that replaces matmuls decides for
+    /// all operands at once, so that no operand stays wide alone.
     void try_tensors(const std::string &scope) {
-        std::set<std::string> tried;
+        std::set<std::string> open;
+        const ValueGraph source(tested_.stored().source);
+        for (const Program *program : source.programs())
+            for (const Value &value : program->values) open.insert(value.name);
         for (const NumericsDecision &site : tested_.stored().sites) {
             const bool is_inside = scope.empty() || site.scope == scope || site.scope.starts_with(scope + "/");
-            if (!site.is_policys() || !is_inside || !tried.insert(site.tensor).second) continue;
-            try_policy({BisectKind::tensor, site.tensor}, keeping_first(policy_, "**", site.tensor));
+            const bool is_one = site.is_policys() && site.place != PolicyRule::Place::node;
+            if (is_one && is_inside && open.erase(site.tensor) > 0)
+                try_policy({BisectKind::tensor, site.tensor}, keeping_first(policy_, "**", site.tensor));
         }
     }
 

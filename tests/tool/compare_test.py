@@ -250,6 +250,9 @@ def bisection(scratch):
     rules = [each for each in found["candidates"] if each["kind"] == "rule"]
     assert any(each["rule"] and each["share"] > 0.9 for each in rules), rules
     assert found["runs"] == len(found["candidates"])
+    blocks = compare(scratch, "f32", "f8_block", "--bisect")["bisection"]["candidates"]  # its rules replace matmuls
+    best = next(each for each in blocks if each["kind"] == "rule" and Path(each["rule"]["file"]).name == "f8_block.yaml")
+    assert best["share"] > 0 and not [each for each in blocks if each["kind"] == "tensor"], blocks
     text = scratch.succeed("compare", "p.scl", "-i", "in.safetensors", "-n", "f32", "-n", "f8_master", "--bisect", "loss")
     assert f"{found['runs']} runs" in text and "kept wide" in text, text
 

@@ -159,6 +159,7 @@ PolicyPlace PolicyMatcher::of_operand(const Node &node, size_t index) const {
     PolicyPlace place = of_node(node, Place::operand);
     place.roles = roles_of(value);
     place.name = rule.operands[std::min(index, rule.operands.size() - 1)].name;
+    for (const ValueId operand : node.operands) place.operands.push_back(roles_of(operand));
     return with_array(std::move(place), value);
 }
 

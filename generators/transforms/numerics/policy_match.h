@@ -18,7 +18,7 @@ struct PolicyPlace {
     std::string tensor = {};             ///< the value of the program, or the name of its result
     std::vector<Dtype> dtypes = {};      ///< of the array; for a node: of each float operand
     LayerFacts layer = {};               ///< of the matmul; for another site, `arrays` is the shape of the array alone
-    std::vector<std::vector<std::string>> operands = {}; ///< for a node: the roles of each operand
+    std::vector<std::vector<std::string>> operands = {}; ///< for a node or one of its operands: the roles of each operand
     std::vector<std::string> arguments = {}; ///< for a node of a matmul: the arguments that it multiplies, or whose gradient it computes
     bool is_update = false; ///< the node is neither a part of the model nor of a gradient (model_values): rules with `compute` do not match
 };

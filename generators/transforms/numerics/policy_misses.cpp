@@ -36,7 +36,7 @@ bool keeps(const PolicyRule &row, const PolicyPlace &place) {
 }
 
 bool which_matches(const PolicyRule &row, const PolicyPlace &place) {
-    if (row.place == Place::keep) return keeps(row, place);
+    if (row.place == Place::keep) return keeps(row, place) && (row.operands.empty() || operands_match(row, place));
     if (row.place == Place::node) return operands_match(row, place);
     if (row.which.empty() || row.which == "any") return true;
     const std::vector<std::string> &words = place_words(row.place);
