@@ -302,12 +302,12 @@ std::string statistics_text(const Machine &machine) {
     std::string rows;
     for (const auto &[collected, arguments] : machine.main.plan.statistics) {
         const StatisticsSite &site = collected.site;
-        rows += fmt::format("    {{{}, {}, {}, {}, {}, {}, {:d}, {}, {}, {}, {}, {}, {}, {{{}}}}},\n", to_c_string(site.tensor),
+        rows += fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {{{}}}}},\n", to_c_string(site.tensor),
                             to_c_string(site.use), to_c_string(site.source.op), to_c_string(site.source.scope),
                             text_or_null(short_location(site.source.location)), text_or_null(short_location(collected.row)),
-                            site.source.role == Role::cotangent, static_cast<int>(site.format), collected.shape.size(),
-                            extents.shape(collected.shape), collected.every, collected.bins.first_exponent, collected.bins.octaves,
-                            fmt::join(arguments, ", "));
+                            to_c_string(std::string(to_string(site.source.direction))), static_cast<int>(site.format),
+                            collected.shape.size(), extents.shape(collected.shape), collected.every, collected.bins.first_exponent,
+                            collected.bins.octaves, fmt::join(arguments, ", "));
     }
     return extents.text() + table("scalide_collected", prefix + "tensors", rows) +
            fmt::format("static const scalide_statistics_plan {0}table = {{&{0}plan, {1}, {0}tensors}};\n", prefix,

@@ -133,8 +133,8 @@ private:
     }
 
     void add_non_finite() {
-        if (track_.nonfinite_step >= 0)
-            add("non-finite", track_.nonfinite_step, fmt::format(" has an infinity or a NaN in step {}.", track_.nonfinite_step));
+        if (track_.non_finite_step >= 0)
+            add("non-finite", track_.non_finite_step, fmt::format(" has an infinity or a NaN in step {}.", track_.non_finite_step));
         if (track_.infinite_scale_step >= 0)
             add("infinite scale", track_.infinite_scale_step,
                 fmt::format(": its scale is infinite in step {}.", track_.infinite_scale_step));
@@ -364,7 +364,7 @@ void add_missing(const RunLog &log, std::vector<Finding> &findings) {
     std::vector<std::string> lacks;
     if (loss_of(log).empty()) lacks.push_back("no metric is named loss");
     if (log.tensors.empty() || log.statistic_lines == 0) lacks.push_back("the files have no statistics of tensors");
-    for (const char *name : {"amax", "zeros", "saturated", "nonfinite"}) {
+    for (const char *name : {"amax", "zeros", "saturated", "non_finite"}) {
         const auto count = std::ranges::count_if(log.tensors, [&](const LoggedTensor &each) {
             return !each.collect.empty() && std::ranges::find(each.collect, name) == each.collect.end();
         });

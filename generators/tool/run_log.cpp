@@ -240,10 +240,17 @@ private:
                 samples_[i].values[which] = static_cast<float>(value);
             }
         }
+        add_elements(array_of(row, "elements"));
         add_histograms(step, array_of(row, "histogram"));
         columns_.add(step, header_, samples_, log_.tensors.size());
         if (visitor_) visitor_->visit(step, header_, samples_);
         log_.statistic_lines++;
+    }
+
+    /// The number of elements of a tensor depends on the values of symbols, so a line may have it.
+    void add_elements(const LogJson *array) {
+        for (size_t i = 0; array && i < header_.size(); i++)
+            if (const auto number = number_of((*array)[i])) log_.tensors[static_cast<size_t>(header_[i])].elements = std::max(0.0, *number);
     }
 
     void add_histograms(int64_t step, const LogJson *array) {

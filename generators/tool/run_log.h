@@ -10,8 +10,8 @@
 namespace scalide {
 
 /// The statistics of a tensor in one step. A number that was not collected is `not_collected`. NaN counts as infinity here.
-enum class RunStatistic : uint8_t { amax, scale, zeros, saturated, subnormal, nonfinite, rms };
-inline constexpr std::array statistic_names = {"amax", "scale", "zeros", "saturated", "subnormal", "nonfinite", "rms"};
+enum class RunStatistic : uint8_t { amax, scale, zeros, saturated, subnormal, non_finite, rms };
+inline constexpr std::array statistic_names = {"amax", "scale", "zeros", "saturated", "subnormal", "non_finite", "rms"};
 inline constexpr size_t statistic_count = statistic_names.size();
 inline constexpr float not_collected = -1;
 

@@ -12,8 +12,8 @@ bool is_positive(float value) { return value > 0 && std::isfinite(value); }
 void TensorTrack::see(int64_t step, const Sample &sample) {
     lines++;
     const float amax = sample[RunStatistic::amax], scale = sample[RunStatistic::scale];
-    const bool is_infinite = sample[RunStatistic::nonfinite] > 0 || std::isinf(amax);
-    if (nonfinite_step < 0 && is_infinite) nonfinite_step = step;
+    const bool is_infinite = sample[RunStatistic::non_finite] > 0 || std::isinf(amax);
+    if (non_finite_step < 0 && is_infinite) non_finite_step = step;
     if (infinite_scale_step < 0 && std::isinf(scale)) infinite_scale_step = step;
     see_shares(step, sample);
     see_ratio(step, amax, scale);

@@ -58,7 +58,7 @@ struct Jump {
 struct TensorTrack {
     int lines = 0, zero_lines = 0, empty_lines = 0; ///< lines; lines that count zeros; lines in which amax is 0
     double zero_sum = 0, most_zeros = 0;
-    int64_t last_step = -1, nonfinite_step = -1;
+    int64_t last_step = -1, non_finite_step = -1;
     float first_amax = not_collected, last_amax = not_collected; ///< the first and the last one that is positive and finite
     double subnormal_sum = 0;
     float rms = not_collected; ///< of the first line

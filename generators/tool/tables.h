@@ -1,6 +1,6 @@
 #pragma once
-#include "transforms/analysis/directions.h"
 #include "expr/error.h"
+#include "transforms/analysis/directions.h"
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>

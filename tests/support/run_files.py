@@ -8,7 +8,7 @@ import random
 from pathlib import Path
 
 FORMATS = {"f8_e4m3fn": (448.0, 2.0**-6, 2.0**-9), "f8_e5m2": (57344.0, 2.0**-14, 2.0**-16), "f16": (65504.0, 2.0**-14, 2.0**-24)}
-COLLECT = ["amax", "zeros", "saturated", "subnormal", "nonfinite", "rms", "histogram"]
+COLLECT = ["amax", "zeros", "saturated", "subnormal", "non_finite", "rms", "histogram"]
 FIRST_EXPONENT, BINS = -17, 28
 #: fault -> what it does to the sample of a tensor: (layer, direction, role) and the step at which it begins
 FAULTS = ["nan", "outlier", "saturation", "checkpoint", "sibling", "underflow", "zero_gradient", "odd_format", "torn", "jump",
@@ -72,8 +72,8 @@ class Run:
             saturated = row["elements"] // 2
         if index == 3 and "underflow" in faults:
             zeros = int(row["elements"] * 0.8)
-        nonfinite = 3 if "nan" in faults and step >= self.at and index >= 4 else 0
-        return ("inf" if nonfinite else amax), scale, zeros, saturated, int(row["elements"] * 0.02), nonfinite, 0.25 if index == 2 and "constant" in faults else amax / 4
+        non_finite = 3 if "nan" in faults and step >= self.at and index >= 4 else 0
+        return ("inf" if non_finite else amax), scale, zeros, saturated, int(row["elements"] * 0.02), non_finite, 0.25 if index == 2 and "constant" in faults else amax / 4
 
 
 def write_run(folder, tensors=24, steps=200, every=10, faults=(), at=None, histograms_every=5):
@@ -96,7 +96,7 @@ def write_run(folder, tensors=24, steps=200, every=10, faults=(), at=None, histo
         for number, step in enumerate(range(0, steps, every)):
             samples = [run.sample(index, step) for index in range(tensors)]
             line = {"step": step, "time": 1764.0 + step}
-            for k, name in enumerate(["amax", "scale", "zeros", "saturated", "subnormal", "nonfinite", "rms"]):
+            for k, name in enumerate(["amax", "scale", "zeros", "saturated", "subnormal", "non_finite", "rms"]):
                 line[name] = [round(sample[k], 9) if isinstance(sample[k], float) else sample[k] for sample in samples]
             if number % histograms_every == 0:
                 line["histogram"] = [None if sample[5] else histogram(*sample[:2], row["elements"]) for sample, row in zip(samples, rows)]

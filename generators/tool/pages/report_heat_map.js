@@ -19,7 +19,7 @@ const heatMap = (() => {
         "became zero": {of: ["zeros"], text: value => page.percent(value)},
         saturated: {of: ["saturated"], text: value => page.percent(value)},
         subnormal: {of: ["subnormal"], text: value => page.percent(value)},
-        "not finite": {of: ["nonfinite"], text: value => page.percent(value)},
+        "not finite": {of: ["non_finite"], text: value => page.percent(value)},
     };
     const available = () => Object.keys(quantities).filter(name => quantities[name].of.some(run.has));
     const code = (name, tensor, column) => Math.max(...quantities[name].of.filter(run.has).map(part => run.code(part, tensor, column)));

@@ -186,7 +186,7 @@ MagnitudeBins magnitude_bins(Dtype format) {
 }
 
 std::vector<CollectedStatistic> collect_statistics(Program &program, const Rulebook &rulebook, const std::vector<StatisticsRow> &rows,
-                                                   const std::map<std::string, SourceTensor> &source) {
+                                                   const std::map<std::string, NamedTensor> &source) {
     const std::vector<StatisticsSite> sites = statistics_sites(program, rulebook, source);
     std::vector<CollectedStatistic> collected;
     std::vector<const StatisticsRow *> deciding;

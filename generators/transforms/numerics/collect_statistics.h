@@ -41,6 +41,6 @@ struct CollectedStatistic {
 /// Adds results to a program of base operators: the statistics of all tensors that rows match. Nothing else of the program changes, so all
 /// other results keep their bits. Throws UserError for a row that matches nothing.
 std::vector<CollectedStatistic> collect_statistics(Program &program, const Rulebook &rulebook, const std::vector<StatisticsRow> &rows,
-                                                   const std::map<std::string, SourceTensor> &source);
+                                                   const std::map<std::string, NamedTensor> &source);
 
 } // namespace scalide

@@ -23,9 +23,9 @@ bool is_matmul(const Node &node) { return node.op == "dot_general" || node.op ==
 
 class Sites {
 public:
-    Sites(const Program &program, const Rulebook &rulebook, const std::map<std::string, SourceTensor> &source)
-        : program_(program), rulebook_(rulebook), source_(source), origins_(program), producers_(producers(program)),
-          readers_(program.values.size()) {
+    Sites(const Program &program, const Rulebook &rulebook, const std::map<std::string, NamedTensor> &source)
+        : program_(program), rulebook_(rulebook), source_(source), directions_(program), origins_(program, directions_),
+          producers_(producers(program)), readers_(program.values.size()) {
         for (size_t value = 0; value < program.values.size(); value++)
             by_name_.emplace(program.values[value].name, static_cast<ValueId>(value));
         for (const Node &node : program.nodes)
@@ -53,10 +53,10 @@ private:
 
     const Node *producer(ValueId value) const { return producers_[value] < 0 ? nullptr : &program_.nodes[producers_[value]]; }
 
-    SourceTensor source_of(const std::string &tensor, const Node *node) const {
+    NamedTensor source_of(const std::string &tensor, const Node *node) const {
         const auto found = source_.find(tensor);
         if (found != source_.end()) return found->second;
-        return node == nullptr ? SourceTensor() : SourceTensor{node->op, node->scope, node->role, node->location};
+        return node == nullptr ? NamedTensor() : NamedTensor{node->op, node->scope, directions_.of(*node), node->location};
     }
 
     void add(StatisticsSite site) {
@@ -106,7 +106,7 @@ private:
         if (reader.node != nullptr) {
             site.use = is_matmul(*reader.node) ? use_of(reader) : "stored";
             if (!reader.node->scope.empty()) site.source.scope = reader.node->scope;
-            site.source.role = reader.node->role;
+            site.source.direction = directions_.of(*reader.node);
         }
         add(std::move(site));
     }
@@ -208,7 +208,8 @@ private:
 
     const Program &program_;
     const Rulebook &rulebook_;
-    const std::map<std::string, SourceTensor> &source_;
+    const std::map<std::string, NamedTensor> &source_;
+    const Directions directions_;
     const Origins origins_;
     const std::vector<int> producers_;
     std::vector<std::vector<Reader>> readers_; ///< by value
@@ -227,18 +228,19 @@ bool matches(const StatisticsRow &row, const StatisticsSite &site) {
 
 } // namespace
 
-std::map<std::string, SourceTensor> source_tensors(const Program &program) {
-    std::map<std::string, SourceTensor> tensors;
+std::map<std::string, NamedTensor> named_tensors(const Program &program) {
+    const Directions directions(program);
+    std::map<std::string, NamedTensor> tensors;
     for (const Argument &argument : program.arguments)
-        tensors.emplace(program.value_name(argument.value), SourceTensor{"", "", Role::primal, argument.location});
+        tensors.emplace(program.value_name(argument.value), NamedTensor{"", "", Direction::none, argument.location});
     for (const Node &node : program.nodes)
         for (const ValueId result : node.results)
-            tensors.emplace(program.value_name(result), SourceTensor{node.op, node.scope, node.role, node.location});
+            tensors.emplace(program.value_name(result), NamedTensor{node.op, node.scope, directions.of(node), node.location});
     return tensors;
 }
 
 std::vector<StatisticsSite> statistics_sites(const Program &program, const Rulebook &rulebook,
-                                             const std::map<std::string, SourceTensor> &source) {
+                                             const std::map<std::string, NamedTensor> &source) {
     return Sites(program, rulebook, source).find();
 }
 

@@ -2,25 +2,26 @@
 #include "ir/program.h"
 #include "rulebook/policy_statistics.h"
 #include "rulebook/rulebook.h"
+#include "transforms/analysis/directions.h"
 #include <map>
 #include <optional>
 
 namespace scalide {
 
 /// What the program of the user says of a tensor.
-struct SourceTensor {
+struct NamedTensor {
     std::string op, scope; ///< of the node that computes it; empty for an argument
-    Role role = Role::primal;
+    Direction direction = Direction::none;
     Location location = {};
 };
 
 /// The tensors of a program before a policy changes it, by name: arguments, and results of nodes.
-std::map<std::string, SourceTensor> source_tensors(const Program &program);
+std::map<std::string, NamedTensor> named_tensors(const Program &program);
 
 /// A tensor, or its rounded form, of which statistics can be collected.
 struct StatisticsSite {
     std::string tensor;  ///< its name in the user's program
-    SourceTensor source; ///< of the tensor; of a rounded form, `scope` and `location` are those of the node that reads it
+    NamedTensor source;  ///< of the tensor; of a rounded form, `scope` and `location` are those of the node that reads it
     std::string use;     ///< "argument", "result", "dot_general.lhs" or the operator that reads it; empty: only computed
     Dtype format;        ///< the dtype in which it is stored or rounded
     ValueId value = -1;  ///< the tensor itself, in its own units
@@ -33,9 +34,9 @@ struct StatisticsSite {
 };
 
 /// Finds the sites of a program of base operators, in the order of the program. Each pair of a tensor and a format occurs once. Values in
-/// loops and branches are no sites. `source` is what source_tensors() returned.
+/// loops and branches are no sites. `source` is what named_tensors() returned.
 std::vector<StatisticsSite> statistics_sites(const Program &program, const Rulebook &rulebook,
-                                             const std::map<std::string, SourceTensor> &source);
+                                             const std::map<std::string, NamedTensor> &source);
 
 /// Returns the row that decides for a site, or nullptr.
 const StatisticsRow *deciding_row(const StatisticsSite &site, const std::vector<StatisticsRow> &rows);

@@ -254,7 +254,7 @@ typedef struct {
     const char *scope;               /* named scopes around the operator; may be "" */
     const char *location;            /* line in the source program, such as "net.scl:4"; NULL: not known */
     const char *policy;              /* the row that asks for the statistics, such as "mine.yaml:9"; NULL: an option of the build */
-    int32_t is_backward;             /* 1: the operator belongs to a gradient */
+    const char *direction;           /* "forward", "backward", "update", or "-" for an argument */
     int32_t dtype;                   /* the dtype in which it is stored or rounded */
     int32_t rank;                    /* of the tensor */
     const scalide_extent *shape;     /* of the tensor */

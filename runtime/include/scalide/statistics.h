@@ -37,14 +37,14 @@ typedef enum {
 
 /* A description of a tensor with statistics. The strings live as long as the program. */
 typedef struct {
-    const char *tensor;   /* name in the source program: "params.w1" */
-    const char *use;      /* "argument", "result", "dot_general.lhs", or "stored"; of a matmul its operator; may be "" */
-    const char *op;       /* the operator that computes the tensor; "" for an argument */
-    const char *scope;    /* named scopes around the operator: "block1/attention"; may be "" */
-    const char *location; /* line in the source program: "net.scl:4"; NULL: not known */
-    const char *policy;   /* the row that asks for the statistics: "mine.yaml:9"; NULL: an option of the build */
-    int32_t is_backward;  /* 1: the operator belongs to a gradient */
-    int32_t dtype;        /* the dtype in which the tensor is stored or rounded */
+    const char *tensor;    /* name in the source program: "params.w1" */
+    const char *use;       /* "argument", "result", "dot_general.lhs", or "stored"; of a matmul its operator; may be "" */
+    const char *op;        /* the operator that computes the tensor; "" for an argument */
+    const char *scope;     /* named scopes around the operator: "block1/attention"; may be "" */
+    const char *location;  /* line in the source program: "net.scl:4"; NULL: not known */
+    const char *policy;    /* the row that asks for the statistics: "mine.yaml:9"; NULL: an option of the build */
+    const char *direction; /* "forward", "backward", "update", or "-" for an argument */
+    int32_t dtype;         /* the dtype in which the tensor is stored or rounded */
     int32_t rank;
     int64_t every; /* steps 0, every, 2 * every, ... collect */
     /* Of the histogram: bin 0 counts magnitudes below 2^first_exponent except 0; bin i counts from

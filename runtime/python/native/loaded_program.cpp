@@ -282,6 +282,11 @@ void LoadedProgram::run(std::vector<scalide_array> &arrays, const Constants *con
     run_by([this](Binding &binding) { return run_collecting(binding); }, arrays, constants, allocate, poll);
 }
 
+void LoadedProgram::run_traced(std::vector<scalide_array> &arrays, const Constants *constants, const Allocate &allocate, Poll poll,
+                               scalide_trace trace, void *user) {
+    run_by([&](Binding &binding) { return scalide_run_traced(binding.handle.get(), trace, user); }, arrays, constants, allocate, poll);
+}
+
 scalide_status LoadedProgram::run_collecting(Binding &binding) {
     if (!binding.statistics) return scalide_run(binding.handle.get());
     const int64_t step = runs_++;

@@ -113,9 +113,7 @@ public:
     NonFinite run_checked(std::vector<scalide_array> &arrays, const Constants *constants, const Allocate &allocate, Poll poll);
     /// Runs the program and calls `trace` with `user` for each array that a step computes, as scalide_run_traced does.
     void run_traced(std::vector<scalide_array> &arrays, const Constants *constants, const Allocate &allocate, Poll poll,
-                    scalide_trace trace, void *user) {
-        run_by([&](scalide_binding *binding) { return scalide_run_traced(binding, trace, user); }, arrays, constants, allocate, poll);
-    }
+                    scalide_trace trace, void *user);
     /// Computes everything that depends only on the constants in `arrays`, which has one array for each argument.
     std::shared_ptr<Constants> prepare(const std::vector<scalide_array> &arrays) const;
 

@@ -290,14 +290,14 @@ nb::list describe_state(const LoadedProgram &program) {
     return rows;
 }
 
-/// Returns the tensors with statistics: tensor, use, operator, scope, location, policy, is_backward, dtype, every, first_exponent, octaves.
+/// Returns the tensors with statistics: tensor, use, operator, scope, location, policy, direction, dtype, every, first_exponent, octaves.
 nb::list describe_statistics(const LoadedProgram &program) {
     nb::list rows;
     for (size_t i = 0; i < scalide_statistics_count(&program.program()); ++i) {
         scalide_statistic_info info;
         scalide_describe_statistic(&program.program(), i, &info);
         rows.append(nb::make_tuple(info.tensor, info.use, info.op, info.scope, info.location ? info.location : "",
-                                   info.policy ? info.policy : "", info.is_backward != 0, scalide_dtype_name(info.dtype), info.every,
+                                   info.policy ? info.policy : "", info.direction, scalide_dtype_name(info.dtype), info.every,
                                    info.first_exponent, info.octaves));
     }
     return rows;

@@ -94,7 +94,7 @@ class Statistic(NamedTuple):
     histogram: tuple[tuple[int, int], ...] | None  # (exponent, count) of floor(log2(|x / scale|)), only counts above 0
     operator: str  # the operator that computes the tensor; "" for an argument
     scope: str
-    direction: str  # "forward" or "backward"
+    direction: str  # "forward", "backward", "update"; "-": an argument
     source: str
     policy: str     # the row that asks for the statistics; "": an option of the build
 
@@ -266,14 +266,14 @@ def check(library, leaves) -> Check:
 def statistics(library, native) -> Table:
     """Returns the newest statistics of the tensors of a library."""
     rows = []
-    for (tensor, use, op, scope, location, policy, is_backward, dtype, _, first, octaves), numbers in zip(native.described_statistics, native.statistics):
+    for (tensor, use, op, scope, location, policy, direction, dtype, _, first, octaves), numbers in zip(native.described_statistics, native.statistics):
         step, elements, amax, scale, rms, *counts, histogram = numbers
         if step < 0:
             continue
         floats = [None if number != number else number for number in (amax, scale, rms)]
         bins = None if histogram[0] < 0 else tuple((first + (i - 1) * octaves, count) for i, count in enumerate(histogram) if count)
         rows.append(Statistic(tensor, use, dtype, step, elements, *floats, *(None if count < 0 else count for count in counts), bins, op, scope or "-",
-                              "backward" if is_backward else "forward", _line_of(library, location), policy))  # fmt: skip
+                              direction, _line_of(library, location), policy))  # fmt: skip
     return Table(rows)
 
 

@@ -48,7 +48,7 @@ void print_tensor(Text &text, const scalide_program &program, size_t index) {
     print_text(text, "operator", info.op);
     print_text(text, "format", scalide_dtype_name(info.dtype));
     print_text(text, "scope", info.scope);
-    print_text(text, "direction", info.is_backward ? "backward" : "forward");
+    print_text(text, "direction", info.direction);
     print_text(text, "source", info.location);
     print_text(text, "policy", info.policy);
     text << "\"every\": " << info.every << ", \"collect\": [";

@@ -231,7 +231,7 @@ scalide_status scalide_describe_statistic(const scalide_program *program, size_t
              tensor.scope,
              tensor.location,
              tensor.policy,
-             tensor.is_backward,
+             tensor.direction,
              tensor.dtype,
              tensor.rank,
              tensor.every,
