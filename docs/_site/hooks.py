@@ -30,6 +30,7 @@ GENERATED = {
     "checkpoints-in-c": "reference/c-checkpoints.md",
     "files-of-flax-in-c": "reference/c-msgpack.md",
     "metrics-in-c": "reference/c-metrics.md",
+    "statistics-in-c": "reference/c-statistics.md",
     "groups-of-ranks-in-c": "reference/c-groups.md",
     "the-c-classes": "reference/cpp-runtime.md",
 }

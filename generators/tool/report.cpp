@@ -6,8 +6,10 @@
 #include "tool/report_program.h"
 #include "tool/report_run.h"
 #include "tool/run_findings.h"
+#include "tool/tables.h"
 #include "transforms/analysis/passes.h"
 #include <fmt/core.h>
+#include <map>
 #include <nlohmann/json.hpp>
 
 namespace scalide {
@@ -32,6 +34,18 @@ void add_unsafe_sites(const std::string &policy, const ReportJson &sites, std::v
          fmt::format("The policy {} converts {} arrays to f16 or 8 bits without a scale. The first is {}.", policy, count, first),
          "Small values become zero there, and large values saturate or overflow. Add 'scale: {by: max}' to the rule, or train with a "
          "loss scaler."});
+}
+
+/// A library that Python built cites lines of the program. If the program names other lines for its
+/// tensors, the report cites them.
+void cite_program(RunLog &log, const Program &program) {
+    std::map<std::string, const Location *> places;
+    for (const Node &node : program.nodes)
+        for (const ValueId result : node.results) places.emplace(program.value_name(result), &node.location);
+    for (LoggedTensor &tensor : log.tensors) {
+        const auto place = places.find(tensor.tensor);
+        if (place != places.end() && tensor.source.starts_with(program.name + ".scl:")) tensor.source = short_place(*place->second, "-");
+    }
 }
 
 struct ReportCommand {
@@ -61,7 +75,8 @@ private:
             throw UserError(relation_of({}, "--against", "needs a run to compare", against[0], "Name the folder or the files of the run"));
         if (!runs.empty()) {
             RunWatch watch;
-            const RunLog log = read_run({runs.begin(), runs.end()}, &watch);
+            RunLog log = read_run({runs.begin(), runs.end()}, &watch);
+            cite_program(log, loaded);
             std::optional<RunLog> other;
             if (!against.empty()) other = read_run({against.begin(), against.end()});
             findings = explain_run(log, watch.tracks(), other ? &*other : nullptr);

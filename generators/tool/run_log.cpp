@@ -172,7 +172,8 @@ private:
         const int64_t number = step->get<int64_t>();
         log_.first_step = log_.is_empty() ? number : std::min(log_.first_step, number);
         log_.last_step = std::max(log_.last_step, number);
-        if (const auto event = row.find("non_finite"); event != row.end()) return add_event(number, *event);
+        // In a line of statistics, it is a list of counts.
+        if (const auto event = row.find("non_finite"); event != row.end() && event->is_object()) return add_event(number, *event);
         const bool is_statistic =
             std::ranges::any_of(statistic_names, [&](const char *name) { return row.contains(name) && row[name].is_array(); }) ||
             (row.contains("histogram") && row["histogram"].is_array());

@@ -111,7 +111,8 @@ Program choose(const Program &program, const Setting &setting, State &) {
 Program collect(const Program &program, const Setting &setting, State &state) {
     if (setting.options.statistics.empty()) return program;
     Program made = program;
-    state.compiled.statistics = collect_statistics(made, setting.rulebook, setting.options.statistics, state.tensors);
+    state.compiled.statistics =
+        collect_statistics(made, setting.rulebook, setting.options.statistics, state.tensors, setting.options.facts.is_gpu);
     return simplify(made, setting.rulebook);
 }
 

@@ -18,7 +18,7 @@ enum class StatisticPart : uint8_t {
     amax,             ///< f32: the largest finite magnitude of the tensor
     scale,            ///< f32: the scale of its data
     large_squares,    ///< f32: sum of squares of the magnitudes from 2^20 on, times 2^-150
-    small_squares,    ///< f32: sum of squares of the smaller magnitudes, times 2^40
+    small_squares,    ///< f32: sum of squares of the smaller magnitudes, times 2^40; without large_squares: of all data, which has a scale
     zeros,            ///< i32: numbers that became 0
     saturated,        ///< i32: numbers beyond the format
     subnormal,        ///< i32: stored numbers below the smallest normal number
@@ -41,6 +41,6 @@ struct CollectedStatistic {
 /// Adds results to a program of base operators: the statistics of all tensors that rows match. Nothing else of the program changes, so all
 /// other results keep their bits. Throws UserError for a row that matches nothing.
 std::vector<CollectedStatistic> collect_statistics(Program &program, const Rulebook &rulebook, const std::vector<StatisticsRow> &rows,
-                                                   const std::map<std::string, NamedTensor> &source);
+                                                   const std::map<std::string, NamedTensor> &source, bool is_gpu);
 
 } // namespace scalide

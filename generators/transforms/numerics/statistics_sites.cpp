@@ -40,6 +40,7 @@ public:
             for (const ValueId result : node.results) add_computed(node, result);
         }
         for (const Result &result : program_.results) add_result(result);
+        drop_repeated();
         return std::move(sites_);
     }
 
@@ -106,6 +107,7 @@ private:
         if (reader.node != nullptr) {
             site.use = is_matmul(*reader.node) ? use_of(reader) : "stored";
             if (!reader.node->scope.empty()) site.source.scope = reader.node->scope;
+            if (site.source.op.empty()) site.source.location = reader.node->location; // an argument has no line of its own
             site.source.direction = directions_.of(*reader.node);
         }
         add(std::move(site));
@@ -185,6 +187,14 @@ private:
         const ValueId value = is_whole ? whole->second : node.results[0];
         if (is_array(value) && program_.values[value].part.kind == ArrayPart::Kind::whole)
             add(plain(origins_.of(value).tensor, value, node.op));
+    }
+
+    /// A rounded form of a tensor has the numbers of the tensor, too.
+    void drop_repeated() {
+        std::set<std::string> rounded;
+        for (const StatisticsSite &site : sites_)
+            if (site.stored != site.data) rounded.insert(site.tensor);
+        for (StatisticsSite &site : sites_) site.is_stored &= site.stored != site.data || !rounded.contains(site.tensor);
     }
 
     /// Only rows that name operators or tensors reach these.

@@ -30,7 +30,7 @@ struct StatisticsSite {
     ValueId scale = -1;  ///< a scalar; -1: none, or an array of scales
     ValueId factor = -1; ///< a scalar by which the tensor is multiplied, instead of `scale`; -1: none
     bool is_argument = false;
-    bool is_stored = true; ///< an argument, a result, an operand or result of a matmul, or a rounded form
+    bool is_stored = true; ///< a rounded form; or an argument, a result, an operand or a result of a matmul, and no rounded form is a site
 };
 
 /// Finds the sites of a program of base operators, in the order of the program. Each pair of a tensor and a format occurs once. Values in

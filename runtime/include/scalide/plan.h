@@ -235,7 +235,8 @@ typedef enum {
     SCALIDE_PART_AMAX = 0,          /* f32: the largest finite magnitude of the tensor */
     SCALIDE_PART_SCALE = 1,         /* f32: the scale of its data */
     SCALIDE_PART_LARGE_SQUARES = 2, /* f32: sum of squares of the finite magnitudes from 2^20 on, times 2^-150 */
-    SCALIDE_PART_SMALL_SQUARES = 3, /* f32: sum of squares of the smaller magnitudes, times 2^40 */
+    SCALIDE_PART_SMALL_SQUARES = 3, /* f32: sum of squares of the smaller magnitudes, times 2^40. Without large squares: of all data,
+                                       which is to be multiplied by the scale */
     SCALIDE_PART_ZEROS = 4,         /* i32: numbers that are not 0, and are rounded to 0 */
     SCALIDE_PART_SATURATED = 5,     /* i32: numbers beyond the largest number of the format, even after rounding */
     SCALIDE_PART_SUBNORMAL = 6,     /* i32: rounded numbers below the smallest normal number of the format, except 0 */

@@ -34,7 +34,7 @@ namespace {
 constexpr uint64_t no_offset = UINT64_MAX; ///< of an argument that the program itself has
 
 /// The parts of which each kind consists. The index is the number of the bit in scalide_collects.
-constexpr int32_t first_parts[] = {SCALIDE_PART_AMAX,      SCALIDE_PART_LARGE_SQUARES, SCALIDE_PART_ZEROS,    SCALIDE_PART_SATURATED,
+constexpr int32_t first_parts[] = {SCALIDE_PART_AMAX,      SCALIDE_PART_SMALL_SQUARES, SCALIDE_PART_ZEROS,    SCALIDE_PART_SATURATED,
                                    SCALIDE_PART_SUBNORMAL, SCALIDE_PART_NON_FINITE,    SCALIDE_PART_HISTOGRAM};
 
 const scalide_statistics_plan *plan_of(const scalide_program *program) { return program ? program->statistics : nullptr; }
@@ -156,12 +156,13 @@ int64_t elements_of(const scalide_statistics &statistics, const scalide_collecte
 
 /// The factors undo the factors of scalide_statistic_part.
 double rms_of(const scalide_statistics &statistics, const scalide_collected &tensor, const scalide_statistic &row) {
-    const double large = number_of(statistics, tensor, SCALIDE_PART_LARGE_SQUARES) * 0x1p150,
+    const bool is_split = tensor.argument[SCALIDE_PART_LARGE_SQUARES] >= 0;
+    const double large = is_split ? number_of(statistics, tensor, SCALIDE_PART_LARGE_SQUARES) * 0x1p150 : 0,
                  small = number_of(statistics, tensor, SCALIDE_PART_SMALL_SQUARES) * 0x1p-40;
     const int64_t finite = row.elements - std::max<int64_t>(row.non_finite, 0);
     const double rms = finite > 0 ? std::sqrt((large + small) / static_cast<double>(finite)) : 0;
     // The data of an argument has the units of its scale.
-    const bool is_data = tensor.argument[SCALIDE_PART_SCALE] >= 0 && std::strcmp(tensor.use, "argument") == 0;
+    const bool is_data = !is_split || (tensor.argument[SCALIDE_PART_SCALE] >= 0 && std::strcmp(tensor.use, "argument") == 0);
     return is_data ? rms * row.scale : rms;
 }
 
