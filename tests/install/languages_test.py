@@ -14,7 +14,7 @@ C_LIBRARY = r"(libc|libm|libdl|libpthread|ld-linux-[\w-]+)\.so\.\d"
 def declared():
     """The functions of the public headers."""
     names = set()
-    for header in ("scalide.h", "safetensors.h", "checkpoints.h", "msgpack.h", "metrics.h", "groups.h"):
+    for header in ("scalide.h", "safetensors.h", "checkpoints.h", "msgpack.h", "metrics.h", "statistics.h", "groups.h"):
         text = re.sub(r"/\*.*?\*/|^#[^\n]*", "", (install_test.SOURCE / "runtime/include/scalide" / header).read_text(), flags=re.S | re.M)
         names |= set(re.findall(r"\b(scalide_\w+)\([^;{}]*\);", text))
     return names

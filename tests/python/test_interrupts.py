@@ -45,7 +45,7 @@ static const scalide_term steps_term[] = {{2000000000, {-1, -1, -1, -1}}};
 static const scalide_extent steps[] = {{steps_term, 1}};
 static const scalide_block loop_blocks[] = {{"fori y", "loop.scl:2", 0, -1, 0, 1, steps, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}};
 static const scalide_program loop_plan = {""",
-    ", 0, 0};\n\nconst scalide_program": ", 1, loop_blocks};\n\nconst scalide_program",
+    ", 0, 0, 0};\n\nconst scalide_program": ", 1, loop_blocks, 0};\n\nconst scalide_program",
 }
 RUN_LOOP = """
 import signal, sys, threading, numpy, scalide

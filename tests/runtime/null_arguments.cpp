@@ -58,10 +58,6 @@ const Wrong wrong_calls[] = {
      [](Handles &h) { return scalide_statistics_create(h.binding, nullptr, 4, nullptr, &no_statistics); }},
     {"scalide_statistics_create: statistics must not be NULL.",
      [](Handles &h) { return scalide_statistics_create(h.binding, h.arrays, 4, nullptr, nullptr); }},
-    {"sample: the program was built without statistics. Build it with --statistics, or with a policy that has rows 'statistics'.",
-     [](Handles &h) { return scalide_statistics_create(h.binding, h.arrays, 4, nullptr, &no_statistics); }},
-    {"sample: the program was built without statistics. Build it with --statistics, or with a policy that has rows 'statistics'.",
-     [](Handles &h) { return scalide_statistics_prepare(h.context.handle, program, h.arrays, 4, &no_constants); }},
     {"scalide_statistics_prepare: program must not be NULL.",
      [](Handles &h) { return scalide_statistics_prepare(h.context.handle, nullptr, h.arrays, 4, &no_constants); }},
     {"scalide_run_checked: first must not be NULL.", [](Handles &h) { return scalide_run_checked(h.binding, nullptr); }},
@@ -214,6 +210,23 @@ TEST(null_arguments, of_checkpoints) {
     EXPECT_EQ(scalide_msgpack_count(nullptr), 0u);
     EXPECT_EQ(scalide_msgpack_leaf(nullptr, 0), nullptr);
     scalide_msgpack_close(nullptr);
+}
+
+TEST(null_arguments, programs_without_statistics_say_so) {
+    Handles h;
+    const std::string message =
+        "sample: the program was built without statistics. Build it with --statistics, or with a policy that has rows 'statistics'.";
+    EXPECT_EQ(scalide_statistics_count(program), 0u);
+    EXPECT_EQ(scalide_statistics_create(h.binding, h.arrays, 4, nullptr, &no_statistics), SCALIDE_UNSUPPORTED);
+    EXPECT_EQ(scalide_message(h.context.handle), message);
+    EXPECT_EQ(scalide_statistics_prepare(h.context.handle, program, h.arrays, 4, &no_constants), SCALIDE_UNSUPPORTED);
+    EXPECT_EQ(scalide_message(h.context.handle), message);
+    scalide_statistic_info info;
+    EXPECT_EQ(scalide_describe_statistic(program, 0, &info), SCALIDE_INVALID_ARGUMENT);
+    EXPECT_EQ(scalide_run_collecting(nullptr, 0), SCALIDE_INVALID_ARGUMENT);
+    EXPECT_EQ(scalide_read_statistics(nullptr, nullptr, 0), SCALIDE_INVALID_ARGUMENT);
+    EXPECT_EQ(scalide_statistics_step(nullptr), -1);
+    scalide_statistics_destroy(nullptr);
 }
 
 TEST(null_arguments, of_files) {

@@ -71,7 +71,7 @@ def kernels(policy):
         text = tool("build", "layer.scl", "-n", policy, *TARGET, "-o", "out", "--dump-after", "fuse", cwd=folder)
         listed = tool("inspect", "layer.scl", "-n", policy, *TARGET, cwd=folder)
     calls = re.findall(r"^  (.+) = call\((.*)\) {program: (\w+)}", text, re.M)
-    fused = dict(re.findall(r"^ *\d+  \w+ +(\w+)\n     fuses +(.*)$", listed, re.M))
+    fused = dict(re.findall(r"^ *\d+  \w+ +(\w+)\n(?:     computes .*\n)?     fuses +(.*)$", listed, re.M))
     return [([name.strip() for name in results.split(",")], kernel, [name.strip() for name in operands.split(",")], fused[kernel])
             for results, operands, kernel in calls]  # fmt: skip
 

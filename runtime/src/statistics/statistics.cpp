@@ -37,7 +37,10 @@ constexpr uint64_t no_offset = UINT64_MAX; ///< of an argument that the program 
 constexpr int32_t first_parts[] = {SCALIDE_PART_AMAX,      SCALIDE_PART_SMALL_SQUARES, SCALIDE_PART_ZEROS,    SCALIDE_PART_SATURATED,
                                    SCALIDE_PART_SUBNORMAL, SCALIDE_PART_NON_FINITE,    SCALIDE_PART_HISTOGRAM};
 
-const scalide_statistics_plan *plan_of(const scalide_program *program) { return program ? program->statistics : nullptr; }
+/// Plans of other versions may lack the member.
+const scalide_statistics_plan *plan_of(const scalide_program *program) {
+    return program && program->plan_version == SCALIDE_PLAN_VERSION ? program->statistics : nullptr;
+}
 
 scalide_status refuse_without(scalide_context *context, const scalide_program &program) {
     start_message(context) << program.name
@@ -279,7 +282,7 @@ scalide_status scalide_statistics_prepare(scalide_context *context, const scalid
     const Entry entry(context, "scalide_statistics_prepare",
                       {{"program", program}, {"arrays", arrays || count == 0}, {"constants", constants}});
     if (entry.status() != SCALIDE_OK) return entry.status();
-    if (!program->statistics) return refuse_without(context, *program);
+    if (!plan_of(program)) return refuse_without(context, *program);
     const scalide_program &collecting = *program->statistics->program;
     const auto total = static_cast<size_t>(collecting.argument_count);
     auto *all = static_cast<scalide_array *>(allocate(context->allocator, sizeof(scalide_array) * total));

@@ -66,7 +66,7 @@ static const scalide_block net_blocks[] = {
 )"),
               std::string::npos)
         << source;
-    EXPECT_NE(source.find("2, net_blocks};"), std::string::npos) << source;
+    EXPECT_NE(source.find("2, net_blocks, 0};"), std::string::npos) << source;
 }
 
 TEST(emit, manifests_list_their_blocks) {
