@@ -26,6 +26,14 @@ static_assert(is_number(ScaleLayout::none, SCALIDE_SCALES_NONE) && is_number(Sca
               is_number(ScaleLayout::vec32_ue8m0, SCALIDE_SCALES_VEC32_UE8M0));
 static_assert(is_number(SymbolSource::ranks, SCALIDE_RANKS) && is_number(SymbolSource::rank, SCALIDE_RANK) &&
               is_number(SymbolSource::chunk, SCALIDE_CHUNK));
+static_assert(is_number(StatisticPart::amax, SCALIDE_PART_AMAX) && is_number(StatisticPart::scale, SCALIDE_PART_SCALE) &&
+              is_number(StatisticPart::large_squares, SCALIDE_PART_LARGE_SQUARES) &&
+              is_number(StatisticPart::small_squares, SCALIDE_PART_SMALL_SQUARES) && is_number(StatisticPart::zeros, SCALIDE_PART_ZEROS) &&
+              is_number(StatisticPart::saturated, SCALIDE_PART_SATURATED) && is_number(StatisticPart::subnormal, SCALIDE_PART_SUBNORMAL) &&
+              is_number(StatisticPart::non_finite, SCALIDE_PART_NON_FINITE) &&
+              is_number(StatisticPart::first_non_finite, SCALIDE_PART_FIRST) &&
+              is_number(StatisticPart::histogram, SCALIDE_PART_HISTOGRAM));
+static_assert(statistic_parts == SCALIDE_STATISTIC_PARTS && statistic_bins == SCALIDE_STATISTIC_BINS);
 static_assert(most_form_symbols == SCALIDE_TERM_SYMBOLS);
 
 // Writes extents as tables, each distinct polynomial and shape once.

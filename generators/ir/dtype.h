@@ -85,6 +85,13 @@ Overflow keeping_infinity(Dtype dtype);
 
 /// Returns the f64 value of a bit pattern.
 double decode(const FormatSpec &format, uint32_t code);
+/// Returns the middle between the largest number of a format and the number that would follow it. Larger magnitudes are beyond the format.
+/// A number that is only a rounding error above the largest, such as an amax divided by its scale, is not.
+double beyond_limit(const FormatSpec &format);
+/// True if a magnitude of exactly beyond_limit() is beyond the format: a tie goes to the even bit pattern.
+bool is_tie_beyond(const FormatSpec &format);
+/// True if rounding a magnitude to nearest would need a number above the largest number of the format.
+bool is_beyond(const FormatSpec &format, double magnitude);
 /// Returns the bit pattern of the nearest number, rounded once from f64. `format.ties` decides half-way cases. e8m0 has no zero: values up
 /// to 2^-127 become bit pattern 0, and larger values up to 2^-126 become 1, as in ml_dtypes.
 uint32_t encode(const FormatSpec &format, double value, Overflow overflow = Overflow::saturate);

@@ -84,6 +84,18 @@ double decode(const FormatSpec &format, uint32_t code) {
     return negative ? -value : value;
 }
 
+double beyond_limit(const FormatSpec &format) {
+    const double largest = decode(format, format.max_code);
+    return largest + std::ldexp(0.5, std::ilogb(largest) - format.mantissa_bits);
+}
+
+bool is_tie_beyond(const FormatSpec &format) { return format.max_code % 2 == 1; }
+
+bool is_beyond(const FormatSpec &format, double magnitude) {
+    const double limit = beyond_limit(format);
+    return magnitude > limit || (magnitude == limit && is_tie_beyond(format));
+}
+
 uint32_t encode(const FormatSpec &format, double value, Overflow overflow) {
     bool negative = std::signbit(value);
     if (std::isnan(value)) return nan_of(format, negative, overflow);

@@ -30,9 +30,9 @@ std::vector<double> in_order_of_tensor(std::vector<double> numbers, const Tensor
 /// An infinite limit never counts: f32 has no largest number that a policy chooses.
 size_t count_saturated(const std::vector<double> &given, const std::vector<double> &made, Dtype dtype) {
     const FormatSpec &format = format_of(dtype);
-    const double largest = decode(format, format.max_code), beyond = largest * (1 + unit_roundoff(dtype));
+    const double largest = decode(format, format.max_code);
     size_t count = 0;
-    for (size_t i = 0; i < made.size(); i++) count += std::abs(made[i]) >= largest && std::abs(given[i]) > beyond;
+    for (size_t i = 0; i < made.size(); i++) count += std::abs(made[i]) >= largest && is_beyond(format, std::abs(given[i]));
     return count;
 }
 

@@ -24,14 +24,6 @@ bool narrows(const Operation &operation) {
 /// Returns true if the operator rounds. The conversion after it is then exact.
 bool rounds_before(const Operation &operation) { return operation.op == "round_by_bits"; }
 
-/// Returns true if rounding to nearest would need a number above the largest number of the format. A number that is only a rounding error
-/// above the largest, such as an amax divided by its scale, is not beyond it.
-bool is_beyond(const FormatSpec &format, double magnitude) {
-    const double largest = decode(format, format.max_code);
-    const double half_way = largest + std::ldexp(0.5, std::ilogb(largest) - format.mantissa_bits);
-    return magnitude > half_way || (magnitude == half_way && format.max_code % 2 == 1); // a tie goes to the even bit pattern
-}
-
 /// A relative update below this limit counts as none, because it may be an error of f64.
 constexpr double least_update = 0x1p-40;
 

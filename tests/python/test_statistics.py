@@ -170,6 +170,32 @@ def tags_of(folder):
     return tags
 
 
+def test_runs_that_are_no_steps_do_not_count(program, tmp_path):
+    """init fits scales by several runs, and check runs the library once. A step is a call of the user."""
+    library = scalide.build(program, numerics="f8_delayed", statistics=2)
+    state = library.init(PARAMS, X, Y)
+    library.check(PARAMS, X, Y, state)
+    library.first_non_finite(PARAMS, X, Y, state)
+    library(PARAMS, X, Y, state, check_finite=True)
+    assert len(library.statistics()) == 0
+    with scalide.Metrics(tmp_path, statistics=True) as metrics:
+        for number in range(3):
+            library(PARAMS, X, Y, state)
+            assert {row.step for row in library.statistics()} == {number // 2 * 2}
+            metrics.write(number, {}, statistics=library)
+    assert [json.loads(line)["step"] for line in (tmp_path / "statistics.jsonl").read_text().splitlines()[1:]] == [0, 2]
+
+
+def test_scaled_arguments():
+    """The data of a scaled argument is in units of its scale, its statistics are not."""
+    text = "program scaled(x: f16[24, 16] scaled, w: f32[16, 8]) -> (y: f32[24, 8]) {\n  y = dot(x, w) : f32[24, 8]\n}\n"
+    library = scalide.build(scalide.Program(text), statistics=1)
+    x = scalide.ScaledArray(X.astype("f2"), np.float32(2.0**-30))
+    library(x, random.standard_normal((16, 8)).astype("f4"))
+    row, exact = row_of(library, "x", "argument"), X.astype("f2").astype("f8") * 2.0**-30
+    assert row.amax == np.abs(exact).max() and row.scale == 2.0**-30 and row.rms == pytest.approx(math.sqrt(np.mean(exact**2)), rel=1e-5)
+
+
 def test_what_is_missing(program, tmp_path):
     library = scalide.build(program)
     with pytest.raises(ValueError, match="was built without statistics"):

@@ -62,30 +62,31 @@ private:
 
     void add_amax() {
         add(StatisticPart::amax, "amax", times_scale(reduce("reduce_max", finite_magnitudes(site_.value))));
-        const bool is_known = !made_.results[static_cast<size_t>(StatisticPart::scale)].empty();
-        if (const ValueId scale = is_known ? -1 : scale_of_data(); scale >= 0) add(StatisticPart::scale, "scale", scale);
+        add_scale();
     }
 
-    ValueId scale_of_data() {
-        if (site_.factor < 0) return site_.scale;
-        return builder_.add_one("divide_no_nan", {builder_.constant(1), site_.factor});
+    void add_scale() {
+        const bool is_known = !made_.results[static_cast<size_t>(StatisticPart::scale)].empty();
+        if (is_known || (site_.factor < 0 && site_.scale < 0)) return;
+        add(StatisticPart::scale, "scale",
+            site_.factor < 0 ? site_.scale : builder_.add_one("divide_no_nan", {builder_.constant(1), site_.factor}));
     }
+
+    bool is_scaled_argument() const { return site_.is_argument && site_.scale >= 0; }
 
     /// The data of a scaled argument is in units of its scale. The tensor of another site is known before it is divided.
-    ValueId times_scale(ValueId scalar) { return site_.is_argument && site_.scale >= 0 ? op("mul", scalar, site_.scale) : scalar; }
+    ValueId times_scale(ValueId scalar) { return is_scaled_argument() ? op("mul", scalar, site_.scale) : scalar; }
 
-    /// Data that was multiplied by the inverse of a scale from its own amax is in the range of its format, so that one sum is enough.
+    /// Data of an argument, and data that was multiplied by the inverse of a scale from its own amax, is in the range of its format. So one
+    /// sum is enough.
     void add_squares() {
-        if (site_.factor >= 0) {
+        if (site_.factor >= 0 || is_scaled_argument()) {
             add(StatisticPart::small_squares, "small_squares", sum_of_squares(finite_magnitudes(site_.data), small_factor));
-            if (made_.results[static_cast<size_t>(StatisticPart::scale)].empty()) add(StatisticPart::scale, "scale", scale_of_data());
-            return;
+            return add_scale();
         }
         const ValueId magnitudes = finite_magnitudes(site_.value), is_large = op("ge", magnitudes, filled(large_from));
         add(StatisticPart::large_squares, "large_squares", sum_of_squares(choose(is_large, filled(0), magnitudes), large_factor));
         add(StatisticPart::small_squares, "small_squares", sum_of_squares(choose(is_large, magnitudes, filled(0)), small_factor));
-        if (site_.is_argument && site_.scale >= 0 && made_.results[static_cast<size_t>(StatisticPart::scale)].empty())
-            add(StatisticPart::scale, "scale", site_.scale);
     }
 
     ValueId sum_of_squares(ValueId magnitudes, double factor) {
@@ -101,14 +102,11 @@ private:
         add(StatisticPart::zeros, "zeros", count(op("and", op("eq", stored(), filled(0)), op("ne", site_.data, filled(0)))));
     }
 
-    /// A number is beyond the format if rounding to nearest would need a number above the largest one; a tie goes to the even bit pattern.
-    /// Of infinities, those count that become finite.
+    /// As is_beyond() of ir/dtype.h. Of infinities, those count that become finite.
     void add_saturated() {
         if (site_.stored == site_.data) return;
-        const double largest = decode(format_, format_.max_code);
-        const double half_way = largest + std::ldexp(0.5, std::ilogb(largest) - format_.mantissa_bits);
         const ValueId magnitude = op("abs", builder_.convert(site_.data, Dtype::f32));
-        const ValueId is_beyond = op(format_.max_code % 2 == 1 ? "ge" : "gt", magnitude, filled(half_way));
+        const ValueId is_beyond = op(is_tie_beyond(format_) ? "ge" : "gt", magnitude, filled(beyond_limit(format_)));
         const ValueId is_one_finite = op("or", op("is_finite", magnitude), op("is_finite", stored()));
         add(StatisticPart::saturated, "saturated", count(op("and", is_beyond, is_one_finite)));
     }

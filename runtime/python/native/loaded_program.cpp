@@ -287,6 +287,10 @@ void LoadedProgram::run_traced(std::vector<scalide_array> &arrays, const Constan
     run_by([&](Binding &binding) { return scalide_run_traced(binding.handle.get(), trace, user); }, arrays, constants, allocate, poll);
 }
 
+void LoadedProgram::run_apart(std::vector<scalide_array> &arrays, const Constants *constants, const Allocate &allocate, Poll poll) {
+    run_by([](Binding &binding) { return scalide_run(binding.handle.get()); }, arrays, constants, allocate, poll);
+}
+
 scalide_status LoadedProgram::run_collecting(Binding &binding) {
     if (!binding.statistics) return scalide_run(binding.handle.get());
     const int64_t step = runs_++;
@@ -296,7 +300,13 @@ scalide_status LoadedProgram::run_collecting(Binding &binding) {
     status = scalide_read_statistics(binding.statistics.get(), rows.data(), rows.size());
     for (size_t i = 0; i < rows.size() && status == SCALIDE_OK; ++i)
         if (rows[i].step == step) statistics_[i] = rows[i];
+    if (status == SCALIDE_OK) collected_ = step;
     return status;
+}
+
+int64_t LoadedProgram::statistics_step() const {
+    const auto lock = context_->lock();
+    return collected_;
 }
 
 std::vector<scalide_statistic> LoadedProgram::statistics() const {

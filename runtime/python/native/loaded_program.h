@@ -107,8 +107,12 @@ public:
     /// `poll` may stop loops (scalide_set_poll).
     /// A program with statistics collects them in the runs that its policy names.
     void run(std::vector<scalide_array> &arrays, const Constants *constants, const Allocate &allocate, Poll poll = nullptr);
+    /// The same for a run that is no step of the caller: it collects nothing, and does not count.
+    void run_apart(std::vector<scalide_array> &arrays, const Constants *constants, const Allocate &allocate, Poll poll);
     /// Returns the newest statistics of each tensor (scalide_describe_statistic). `step` counts the calls of run().
     std::vector<scalide_statistic> statistics() const;
+    /// Returns the newest step that collected, or -1.
+    int64_t statistics_step() const;
     /// Runs the program and returns the first result that is not finite.
     NonFinite run_checked(std::vector<scalide_array> &arrays, const Constants *constants, const Allocate &allocate, Poll poll);
     /// Runs the program and calls `trace` with `user` for each array that a step computes, as scalide_run_traced does.
@@ -151,7 +155,7 @@ private:
     std::vector<scalide_argument_info> arguments_;
     std::vector<std::string> notices_;
     bool has_constants_ = false;
-    int64_t runs_ = 0;
+    int64_t runs_ = 0, collected_ = -1;         ///< calls of run(), and the newest one that collected
     std::vector<scalide_statistic> statistics_; ///< by tensor
     std::list<Binding> bindings_;               ///< the most recent first
 };

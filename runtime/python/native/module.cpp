@@ -124,13 +124,17 @@ nb::object to_tuple(const NonFinite &first) {
 }
 
 /// Takes inputs and inouts, and returns inouts and outputs, both in the order of the arguments. With `donated`, the arrays of inouts that
-/// fit are results, too.
-nb::list call(LoadedProgram &program, const nb::list &leaves, const Constants *constants, bool donated) {
+/// fit are results, too. With `apart`, the run collects no statistics, and does not count as a call.
+nb::list call(LoadedProgram &program, const nb::list &leaves, const Constants *constants, bool donated, bool apart) {
     Frame frame(program);
     take_given(frame, leaves, constants, donated);
     {
         nb::gil_scoped_release released;
-        program.run(frame.arrays, constants, allocate_in(frame), check_signals);
+        if (apart) {
+            program.run_apart(frame.arrays, constants, allocate_in(frame), check_signals);
+        } else {
+            program.run(frame.arrays, constants, allocate_in(frame), check_signals);
+        }
     }
     warn(program);
     return results_of(frame);
@@ -389,9 +393,10 @@ void define_program(nb::module_ &module) {
         .def_prop_ro("state", describe_state)
         .def_prop_ro("described_statistics", describe_statistics)
         .def_prop_ro("statistics", read_statistics)
+        .def_prop_ro("statistics_step", &LoadedProgram::statistics_step)
         .def("prepare", prepare, "leaves"_a)
         .def("result_shapes", result_shapes, "shapes"_a, "constants"_a.none() = nb::none())
-        .def("call", call, "leaves"_a, "constants"_a.none() = nb::none(), "donated"_a = false)
+        .def("call", call, "leaves"_a, "constants"_a.none() = nb::none(), "donated"_a = false, "apart"_a = false)
         .def("call_checked", call_checked, "leaves"_a, "constants"_a.none() = nb::none(), "donated"_a = false)
         .def("call_traced", call_traced, "leaves"_a, "constants"_a.none(), "wants"_a)
         .def("run_in_place", run_in_place, "leaves"_a, "constants"_a.none() = nb::none(), "checked"_a = false);

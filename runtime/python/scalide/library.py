@@ -267,7 +267,8 @@ class Library:
     def statistics(self) -> Table:
         """Returns the newest statistics of each tensor, as a tuple of `Statistic`s that prints as a table. It is empty before the first call.
 
-        The kernels of the calls collect them, in the calls that the policy or `scalide.build(..., statistics=10)` names.
+        The kernels of the calls collect them, in the calls that the policy or `scalide.build(..., statistics=10)` names. Calls with
+        `check_finite`, and the runs of `init`, `check`, `run_traced` and `first_non_finite`, collect nothing and do not count.
 
         Raises:
             ValueError: The library was built without statistics, or it is closed.
@@ -394,7 +395,7 @@ class Library:
         if self._constants:
             raise ValueError(f"{self.name}: {method} needs the arrays of the constants, and a prepared library has none. Call {method} on the library before prepare.")
         leaves = [on_host(leaf) for leaf in self._leaves(args, kwargs)]
-        self._running().call([to_read(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)])  # raises for wrong arguments
+        self._running().call([to_read(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)], apart=True)  # raises for wrong arguments
         return [in_format(leaf, a, self.name) for leaf, a in zip(leaves, self._inputs)]
 
     def convert(self, tree: Any, argument: int | str = 0, *, to: str | None = None) -> Any:
@@ -498,7 +499,7 @@ class Library:
         for _ in range(_FITTING_RUNS):
             # A history starts empty in each run: an amax that another scale changed would stay in it.
             passed = [first[name] if first[name].ndim else array for name, array in state.items()]
-            results = self._running().call([*given[:len(given) - len(first)], *passed], self._constants)
+            results = self._running().call([*given[:len(given) - len(first)], *passed], self._constants, apart=True)
             before, state = state, {name: results[place] if first[name].dtype == np.float32 else first[name] for name, place in places.items()}
             if all(_fits(state[name], before[name]) for name in state):
                 break

@@ -64,9 +64,9 @@ class Metrics:
 
     def _write_statistics(self, step: int, library) -> None:
         native = library._running()
-        newest = max((row[0] for row in native.statistics), default=-1)
-        if newest != self._written.get(id(native), -1):
-            self._written[id(native)] = newest
+        newest = native.statistics_step
+        if newest != self._written.get(native, -1):
+            self._written[native] = newest
             self._native.write_statistics(step, native)
 
     def flush(self) -> None:

@@ -164,9 +164,7 @@ double rms_of(const scalide_statistics &statistics, const scalide_collected &ten
                  small = number_of(statistics, tensor, SCALIDE_PART_SMALL_SQUARES) * 0x1p-40;
     const int64_t finite = row.elements - std::max<int64_t>(row.non_finite, 0);
     const double rms = finite > 0 ? std::sqrt((large + small) / static_cast<double>(finite)) : 0;
-    // The data of an argument has the units of its scale.
-    const bool is_data = !is_split || (tensor.argument[SCALIDE_PART_SCALE] >= 0 && std::strcmp(tensor.use, "argument") == 0);
-    return is_data ? rms * row.scale : rms;
+    return is_split ? rms : rms * row.scale; // one sum has the units of the data
 }
 
 void read_row(const scalide_statistics &statistics, const scalide_collected &tensor, scalide_statistic &row) {
