@@ -32,8 +32,9 @@ static_assert(is_number(StatisticPart::amax, SCALIDE_PART_AMAX) && is_number(Sta
               is_number(StatisticPart::saturated, SCALIDE_PART_SATURATED) && is_number(StatisticPart::subnormal, SCALIDE_PART_SUBNORMAL) &&
               is_number(StatisticPart::non_finite, SCALIDE_PART_NON_FINITE) &&
               is_number(StatisticPart::first_non_finite, SCALIDE_PART_FIRST) &&
-              is_number(StatisticPart::histogram, SCALIDE_PART_HISTOGRAM));
-static_assert(statistic_parts == SCALIDE_STATISTIC_PARTS && statistic_bins == SCALIDE_STATISTIC_BINS);
+              is_number(StatisticPart::categories, SCALIDE_PART_CATEGORIES));
+static_assert(statistic_parts == SCALIDE_STATISTIC_PARTS && statistic_bins == SCALIDE_STATISTIC_BINS &&
+              statistic_categories == SCALIDE_STATISTIC_CATEGORIES);
 static_assert(most_form_symbols == SCALIDE_TERM_SYMBOLS);
 
 // Writes extents as tables, each distinct polynomial and shape once.
@@ -310,12 +311,13 @@ std::string statistics_text(const Machine &machine) {
     std::string rows;
     for (const auto &[collected, arguments] : machine.main.plan.statistics) {
         const StatisticsSite &site = collected.site;
-        rows += fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {{{}}}}},\n", to_c_string(site.tensor),
-                            to_c_string(site.use), to_c_string(site.source.op), to_c_string(site.source.scope),
+        rows += fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {{{}}}, {}, {{{}}}}},\n",
+                            to_c_string(site.tensor), to_c_string(site.use), to_c_string(site.source.op), to_c_string(site.source.scope),
                             text_or_null(short_location(site.source.location)), text_or_null(short_location(collected.row)),
                             to_c_string(std::string(to_string(site.source.direction))), static_cast<int>(site.format),
                             collected.shape.size(), extents.shape(collected.shape), collected.every, collected.bins.first_exponent,
-                            collected.bins.octaves, fmt::join(arguments, ", "));
+                            collected.bins.octaves, collected.collects, fmt::join(collected.categories.first, ", "),
+                            static_cast<int>(collected.categories.makes_infinities_finite), fmt::join(arguments, ", "));
     }
     return extents.text() + table("scalide_collected", prefix + "tensors", rows) +
            fmt::format("static const scalide_statistics_plan {0}table = {{&{0}plan, {1}, {0}tensors}};\n", prefix,

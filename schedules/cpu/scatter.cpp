@@ -5,6 +5,7 @@
 // scatter: the copy is a map. The updates run one after the other; axes that all windows cover are divided into tasks and vectors. Tiles:
 //   task   elements of a parallel task
 //   lanes  elements in a vector
+//   count  updates of a parallel task, if blocks of updates run in parallel
 namespace scalide {
 namespace {
 using namespace Halide;
@@ -16,6 +17,16 @@ std::vector<VarOrRVar> in_order(const std::vector<RVar> &updates, const std::vec
     return order;
 }
 
+void schedule_counts(Func func, Func counts, const Expr &blocks, const Tiles &tiles) {
+    const Var element = func.args()[0], turn = counts.args()[1], part = counts.args()[2];
+    const int lanes = tiles.at("lanes");
+    counts.compute_root().vectorize(counts.args()[0], lanes, TailStrategy::GuardWithIf);
+    Stage update = counts.update();
+    update.reorder(turn, counts.rvars(0)[0], part).unroll(turn);
+    parallelize(update, part, blocks, 4096, tiles.at("count"));
+    func.update().reorder(element, func.rvars(0)[0], func.rvars(0)[1]).vectorize(element, lanes, TailStrategy::GuardWithIf);
+}
+
 } // namespace
 
 void schedule_scatter(LoweredKernel &kernel, const Tiles &tiles, const Target &) {
@@ -23,7 +34,9 @@ void schedule_scatter(LoweredKernel &kernel, const Tiles &tiles, const Target &)
     const std::vector<Expr> extents = bound_loops(kernel, kernel.outputs[0]);
     const std::vector<Var> axes = func.args();
     schedule_nest(func, axes, extents, tiles);
-    const std::vector<int> &whole = std::get<ScatterStages>(kernel.stages).whole;
+    const auto &stages = std::get<ScatterStages>(kernel.stages);
+    if (stages.counts.defined()) return schedule_counts(func, stages.counts, stages.blocks, tiles);
+    const std::vector<int> &whole = stages.whole;
     Stage update = func.update();
     std::vector<Var> inner, outer;
     Expr lines = 1, work = 1;

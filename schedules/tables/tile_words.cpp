@@ -35,7 +35,7 @@ const std::vector<ScheduledKernels> &scheduled_kernels() {
         {"full", false, "", {}},
         {"transpose", false, "", {"task", "lanes", "line", "side"}},
         {"scan", false, "", {"task", "lanes", "columns", "rows"}},
-        {"scatter", false, "", {"task", "lanes", "line"}},
+        {"scatter", false, "", {"task", "lanes", "line", "count"}},
         {"sort", false, "", {"task", "lanes"}},
         {"contract", false, "vectors", {"rows", "block_columns", "block_rows"}},
         {"contract", false, "tiles", {"block_panels", "block_tiles"}},

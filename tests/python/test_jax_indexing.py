@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from jax import lax
 from oracle import check, few
 
+import scalide
 import scalide.jax
 
 floats = st.sampled_from(["float32", "float16", "bfloat16"])
@@ -65,6 +66,20 @@ def test_scatters(n, m, dtype, seed):
         "bincount": (lambda i: jnp.zeros(n, jnp.int32).at[i].add(1), (i,)),
         **({"subtract": (lambda x, y, i: x.at[i].subtract(y), (x, y, i))} if hasattr(x.at[0], "subtract") else {}),  # not in JAX 0.4.33
     })  # fmt: skip
+
+
+def test_counts_of_many_places():
+    """Long lists of places are counted in blocks of 4,096."""
+    draw = np.random.default_rng(5)
+    places = {f"{n}": jnp.asarray(draw.integers(-9, 50, n), jnp.int32) for n in (1023, 1024, 4095, 4096, 4097, 30001)}
+    check({f"{n}.{mode}": (lambda i, mode=mode: jnp.arange(40, dtype=jnp.int32).at[i].add(3, mode=mode), (i,))
+           for n, i in places.items() for mode in ("clip", "drop")})  # fmt: skip
+    (n,) = jax.export.symbolic_shape("n")
+    traced = scalide.jax.trace(lambda i: jnp.zeros(64, jnp.int32).at[i].add(1, mode="drop"), jax.ShapeDtypeStruct((n,), jnp.int32))
+    library = scalide.build(traced)
+    for i in [jnp.zeros(1, jnp.int32), *places.values()]:
+        inside = np.where(i < 0, i + 64, i)
+        np.testing.assert_array_equal(library(i), np.bincount(inside[inside < 64], minlength=64))
 
 
 def test_gradients_of_extrema_outside():

@@ -91,6 +91,40 @@ def test_a_saturating_conversion(tmp_path):
     assert row.use == "dot_general.lhs" and dict(row.histogram) == {9: 5, -14: 3, -7: 8}
 
 
+@pytest.mark.parametrize("format", ["f8_e4m3fn", "f8_e5m2", "f16", "bf16"])
+def test_counts_at_each_limit(format, tmp_path):
+    """The numbers at which rounding changes its result, and their neighbours, in more than one block of a histogram."""
+    policy = tmp_path / "plain.yaml"
+    policy.write_text(f"policy: plain\ndoc: One format without scales.\nrules:\n  - {{op: dot_general, operand: any, store: {format}}}\n")
+    dtype = {"f8_e4m3fn": ml_dtypes.float8_e4m3fn, "f8_e5m2": ml_dtypes.float8_e5m2, "f16": np.float16, "bf16": ml_dtypes.bfloat16}[format]
+    info = ml_dtypes.finfo(dtype)
+    least, normal, largest = (float(number) for number in (info.smallest_subnormal, info.smallest_normal, info.max))
+    limit = largest + 2.0 ** (math.floor(math.log2(largest)) - info.nmant - 1)
+    edges = np.array([least / 2, least, normal - least / 2, normal - least, normal, largest, limit], "f4")
+    near = np.concatenate([edges, np.nextafter(edges, np.float32(0)), np.nextafter(edges, np.float32(np.inf)), [0, -0.0, 1, 3, np.inf, np.nan]]).astype("f4")
+    x = np.concatenate([near, -near] * 200)[: 64 * 128].reshape(64, 128)
+    traced = trace(lambda x, w: x @ w, x, np.eye(128, dtype="f4"))
+
+    def collected(**options):
+        library = scalide.build(traced, numerics=str(policy), **options)
+        library(x, np.eye(128, dtype="f4"))
+        return row_of(library, "x", format=format)
+
+    row = collected(statistics=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        stored = np.abs(np.clip(x, -largest, largest).astype(dtype).astype("f8"))
+    magnitude = np.abs(x.astype("f8"))
+    is_beyond = (magnitude >= limit if format != "f8_e4m3fn" else magnitude > limit) & np.isfinite(x)
+    assert row.zeros == np.sum((stored == 0) & (x != 0)) and row.subnormal == np.sum((stored > 0) & (stored < normal))
+    assert row.saturated == np.sum(is_beyond) and row.non_finite == np.sum(~np.isfinite(x))
+    assert sum(count for _, count in row.histogram) == np.sum(np.isfinite(x) & (x != 0)) and row.amax == np.abs(x[np.isfinite(x)]).max()
+    policy.write_text(policy.read_text() + "statistics:\n  - {collect: [zeros, saturated, subnormal, non_finite], tensor: x, every: 1}\n")
+    counts = collected()  # without a histogram, sums count
+    for number in ("zeros", "saturated", "subnormal", "non_finite", "first"):
+        assert getattr(counts, number) == getattr(row, number), number
+    assert counts.histogram is None
+
+
 ROWS = """
     policy: mine
     doc: FP8 training with statistics.

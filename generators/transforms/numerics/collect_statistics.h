@@ -9,9 +9,23 @@ struct MagnitudeBins {
     int first_exponent = 0, octaves = 1;
 };
 inline constexpr int statistic_bins = 32;
+/// Zero, then each bin and what up to three limits inside of bins add, then infinities and NaNs. See Categories.
+inline constexpr int statistic_categories = 1 + statistic_bins + 3 + 2;
 
+/// Returns the bin of a finite magnitude, which is the number of f32 with these bits, 0 for zero.
+int bin_of(const MagnitudeBins &bins, uint32_t bits);
 /// Returns the bins for the numbers of a format.
 MagnitudeBins magnitude_bins(Dtype format);
+
+/// Each element has one category: 0 for a zero; 1 + its bin + the number of limits that it reaches; or one of the last two, for infinities
+/// and NaNs of the tensor. Rounding is monotonic, so a limit is a magnitude. One table then counts all of them: from the number of each
+/// category follow the histogram, and the elements that become 0, subnormal or saturated.
+struct Categories {
+    /// By limit: the category of the smallest magnitude that does not become 0, that becomes a normal number, that is beyond the format.
+    /// -1: nothing is rounded, rounding is random, or the kind is not collected.
+    std::array<int, 3> first = {-1, -1, -1};
+    bool makes_infinities_finite = false; ///< infinities are saturated, too
+};
 
 /// The numbers that a kernel writes for a tensor. The numbers of scalide_statistic_part in plan.h are the same.
 enum class StatisticPart : uint8_t {
@@ -24,7 +38,7 @@ enum class StatisticPart : uint8_t {
     subnormal,        ///< i32: stored numbers below the smallest normal number
     non_finite,       ///< i32: infinities and NaNs of the tensor
     first_non_finite, ///< i32: the row-major index of the first one; 2^31 - 1: none
-    histogram         ///< i32[statistic_bins]
+    categories        ///< i32[statistic_categories]; then the counts before are outputs only if they depend on random bits
 };
 inline constexpr int statistic_parts = 10;
 
@@ -35,6 +49,8 @@ struct CollectedStatistic {
     int64_t every = 1;
     Extents shape;
     MagnitudeBins bins;
+    Categories categories = {};
+    uint32_t collects = 0;                                 ///< bits of StatisticKind
     std::array<std::string, statistic_parts> results = {}; ///< by part: name of the result of the program; empty: it is not collected
 };
 

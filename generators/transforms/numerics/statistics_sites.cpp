@@ -102,6 +102,13 @@ private:
         site.format = program_.type(stored).dtype;
         site.stored = stored;
         site.data = unlimited(node.operands[0]);
+        for (ValueId value = node.operands[0]; value != site.data;) {
+            const Node &before = *producer(value);
+            const bool is_random = before.op == "round_by_bits";
+            (is_random ? site.rounds_at_random : site.makes_infinities_finite) = true;
+            value = is_random ? before.operands[0] : limited_operand(program_, producers_, before)->operand;
+        }
+        site.makes_infinities_finite |= overflow_of(node.attributes) == Overflow::clip;
         find_scale(node, site);
         const Reader reader = reader_of(stored);
         if (reader.node != nullptr) {

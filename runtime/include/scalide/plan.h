@@ -242,10 +242,11 @@ typedef enum {
     SCALIDE_PART_SUBNORMAL = 6,     /* i32: rounded numbers below the smallest normal number of the format, except 0 */
     SCALIDE_PART_NON_FINITE = 7,    /* i32: infinities and NaNs */
     SCALIDE_PART_FIRST = 8,         /* i32: the row-major index of the first infinity or NaN; 2^31 - 1: none */
-    SCALIDE_PART_HISTOGRAM = 9      /* i32[SCALIDE_STATISTIC_BINS]: see scalide_statistic in statistics.h */
+    SCALIDE_PART_CATEGORIES = 9     /* i32[SCALIDE_STATISTIC_CATEGORIES]: see scalide_collected.first */
 } scalide_statistic_part;
 #define SCALIDE_STATISTIC_PARTS 10
 #define SCALIDE_STATISTIC_BINS 32
+#define SCALIDE_STATISTIC_CATEGORIES 38
 
 /* A tensor of which a statistics program collects numbers. */
 typedef struct {
@@ -261,6 +262,12 @@ typedef struct {
     const scalide_extent *shape;     /* of the tensor */
     int64_t every;                   /* runs 0, every, 2 * every, ... collect */
     int32_t first_exponent, octaves; /* of the histogram */
+    uint32_t collects;               /* bits of scalide_collects in statistics.h */
+    /* The category of an element: 0 for a zero; 1 + its bin + the number of limits that its magnitude reaches; the last two for infinities
+     * and NaNs of the tensor. By limit, the category of the smallest magnitude that: is not rounded to 0; becomes a normal number; is
+     * beyond the format. -1: the limit is not counted by category. */
+    int32_t first[3];
+    int32_t makes_infinities_finite;           /* 1: infinities are saturated, too */
     int32_t argument[SCALIDE_STATISTIC_PARTS]; /* by scalide_statistic_part: argument of the statistics program; -1: not collected */
 } scalide_collected;
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <iterator>
 #include <limits>
+#include <numeric>
 
 using namespace scalide;
 
@@ -33,10 +34,6 @@ namespace {
 
 constexpr uint64_t no_offset = UINT64_MAX; ///< of an argument that the program itself has
 
-/// The parts of which each kind consists. The index is the number of the bit in scalide_collects.
-constexpr int32_t first_parts[] = {SCALIDE_PART_AMAX,      SCALIDE_PART_SMALL_SQUARES, SCALIDE_PART_ZEROS,    SCALIDE_PART_SATURATED,
-                                   SCALIDE_PART_SUBNORMAL, SCALIDE_PART_NON_FINITE,    SCALIDE_PART_HISTOGRAM};
-
 /// Plans of other versions may lack the member.
 const scalide_statistics_plan *plan_of(const scalide_program *program) {
     return program && program->plan_version == SCALIDE_PLAN_VERSION ? program->statistics : nullptr;
@@ -49,14 +46,16 @@ scalide_status refuse_without(scalide_context *context, const scalide_program &p
     return SCALIDE_UNSUPPORTED;
 }
 
-/// The shape of an output of a statistics program is a number of bins, or it is a scalar.
+/// The shape of an output of a statistics program is the number of categories, or it is a scalar.
 scalide_array output_of(const scalide_program &program, int32_t argument, void *data) {
     const scalide_buffer &buffer = program.buffers[program.arguments[argument].data_buffer];
-    const int64_t bins = SCALIDE_STATISTIC_BINS;
-    return scalide_dense_array(data, nullptr, buffer.dtype, buffer.rank, &bins);
+    const int64_t categories = SCALIDE_STATISTIC_CATEGORIES;
+    return scalide_dense_array(data, nullptr, buffer.dtype, buffer.rank, &categories);
 }
 
-uint64_t bytes_of(const scalide_array &array) { return scalide_dtype_size(array.dtype) * (array.rank == 0 ? 1 : SCALIDE_STATISTIC_BINS); }
+uint64_t bytes_of(const scalide_array &array) {
+    return scalide_dtype_size(array.dtype) * (array.rank == 0 ? 1 : SCALIDE_STATISTIC_CATEGORIES);
+}
 
 scalide_statistics *lay_out(void *memory, const scalide_statistics_plan &plan, uint64_t numbers, uint64_t *bytes) {
     Carver carver(memory);
@@ -147,8 +146,47 @@ double number_of(const scalide_statistics &statistics, const scalide_collected &
     return number;
 }
 
-int64_t count_of(const scalide_statistics &statistics, const scalide_collected &tensor, int32_t part) {
-    return tensor.argument[part] < 0 ? -1 : static_cast<int64_t>(number_of(statistics, tensor, part));
+/// The numbers of the categories of a tensor, which its row collects.
+struct CategoryCounts {
+    explicit CategoryCounts(const scalide_statistics &statistics, const scalide_collected &tensor) : tensor_(tensor) {
+        const int32_t argument = tensor.argument[SCALIDE_PART_CATEGORIES];
+        if (argument >= 0) std::memcpy(counts, statistics.copy + statistics.offsets[argument], sizeof(counts));
+    }
+
+    /// The number of elements with categories in [from, to).
+    int64_t between(int32_t from, int32_t to) const { return std::accumulate(counts + from, counts + to, int64_t{0}); }
+
+    int64_t of(int32_t part) const {
+        switch (part) {
+        case SCALIDE_PART_ZEROS: return between(1, tensor_.first[0]);
+        case SCALIDE_PART_SUBNORMAL: return between(std::max(tensor_.first[0], 1), tensor_.first[1]);
+        case SCALIDE_PART_SATURATED:
+            return between(tensor_.first[2], infinities) + (tensor_.makes_infinities_finite ? counts[infinities] : 0);
+        default: return between(infinities, SCALIDE_STATISTIC_CATEGORIES);
+        }
+    }
+
+    /// Without its limits, a category is a bin.
+    void write_histogram(int32_t *histogram) const {
+        std::fill_n(histogram, SCALIDE_HISTOGRAM_BINS, 0);
+        for (int32_t category = 1; category < infinities; ++category) {
+            const auto is_reached = [=](int32_t limit) { return limit >= 0 && limit <= category; };
+            const auto limits = static_cast<int32_t>(std::count_if(std::begin(tensor_.first), std::end(tensor_.first), is_reached));
+            const int32_t bin = std::min(category - 1 - limits, SCALIDE_HISTOGRAM_BINS - 1);
+            histogram[bin] += counts[category];
+        }
+    }
+
+private:
+    static constexpr int32_t infinities = SCALIDE_STATISTIC_CATEGORIES - 2;
+    const scalide_collected &tensor_;
+    int32_t counts[SCALIDE_STATISTIC_CATEGORIES] = {};
+};
+
+int64_t count_of(const scalide_statistics &statistics, const scalide_collected &tensor, const CategoryCounts &categories, int32_t part,
+                 uint32_t kind) {
+    if (!(tensor.collects & kind)) return -1;
+    return tensor.argument[part] < 0 ? categories.of(part) : static_cast<int64_t>(number_of(statistics, tensor, part));
 }
 
 int64_t elements_of(const scalide_statistics &statistics, const scalide_collected &tensor) {
@@ -171,17 +209,16 @@ void read_row(const scalide_statistics &statistics, const scalide_collected &ten
     row.elements = elements_of(statistics, tensor);
     row.amax = number_of(statistics, tensor, SCALIDE_PART_AMAX);
     row.scale = number_of(statistics, tensor, SCALIDE_PART_SCALE);
-    row.zeros = count_of(statistics, tensor, SCALIDE_PART_ZEROS);
-    row.saturated = count_of(statistics, tensor, SCALIDE_PART_SATURATED);
-    row.subnormal = count_of(statistics, tensor, SCALIDE_PART_SUBNORMAL);
-    row.non_finite = count_of(statistics, tensor, SCALIDE_PART_NON_FINITE);
-    row.first = count_of(statistics, tensor, SCALIDE_PART_FIRST);
+    const CategoryCounts categories(statistics, tensor);
+    row.zeros = count_of(statistics, tensor, categories, SCALIDE_PART_ZEROS, SCALIDE_COLLECTS_ZEROS);
+    row.saturated = count_of(statistics, tensor, categories, SCALIDE_PART_SATURATED, SCALIDE_COLLECTS_SATURATED);
+    row.subnormal = count_of(statistics, tensor, categories, SCALIDE_PART_SUBNORMAL, SCALIDE_COLLECTS_SUBNORMAL);
+    row.non_finite = count_of(statistics, tensor, categories, SCALIDE_PART_NON_FINITE, SCALIDE_COLLECTS_NON_FINITE);
+    row.first = row.non_finite < 0 ? -1 : static_cast<int64_t>(number_of(statistics, tensor, SCALIDE_PART_FIRST));
     if (row.non_finite == 0) row.first = -1;
     row.rms = rms_of(statistics, tensor, row);
-    const int32_t histogram = tensor.argument[SCALIDE_PART_HISTOGRAM];
     std::fill_n(row.histogram, SCALIDE_HISTOGRAM_BINS, -1);
-    if (histogram < 0) return;
-    std::memcpy(row.histogram, statistics.copy + statistics.offsets[histogram], sizeof(row.histogram));
+    if (tensor.collects & SCALIDE_COLLECTS_HISTOGRAM) categories.write_histogram(row.histogram);
 }
 
 void read_rows(scalide_statistics &statistics) {
@@ -227,21 +264,8 @@ size_t scalide_statistics_count(const scalide_program *program) {
 scalide_status scalide_describe_statistic(const scalide_program *program, size_t index, scalide_statistic_info *info) {
     if (index >= scalide_statistics_count(program) || !info) return SCALIDE_INVALID_ARGUMENT;
     const scalide_collected &tensor = program->statistics->tensors[index];
-    *info = {tensor.tensor,
-             tensor.use,
-             tensor.op,
-             tensor.scope,
-             tensor.location,
-             tensor.policy,
-             tensor.direction,
-             tensor.dtype,
-             tensor.rank,
-             tensor.every,
-             tensor.first_exponent,
-             tensor.octaves,
-             0};
-    for (uint32_t kind = 0; kind < std::size(first_parts); ++kind)
-        if (tensor.argument[first_parts[kind]] >= 0) info->collects |= 1u << kind;
+    *info = {tensor.tensor, tensor.use,  tensor.op,    tensor.scope,          tensor.location, tensor.policy,  tensor.direction,
+             tensor.dtype,  tensor.rank, tensor.every, tensor.first_exponent, tensor.octaves,  tensor.collects};
     return SCALIDE_OK;
 }
 
