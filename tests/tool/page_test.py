@@ -91,6 +91,31 @@ def check_small_runs(scratch, browser):
         assert browser.evaluate("document.querySelectorAll('canvas').length") == (name == "one"), f"{name}: only a run with statistics has a heat map"
 
 
+def check_several_runs(scratch, browser):
+    """The page draws the metrics of all runs, and shows the tensors of the run that the user chooses."""
+    names = ["one", "two", "three"]
+    for name in names:
+        write_run(scratch.path / name, faults=["outlier"] if name == "two" else [])
+    scratch.succeed("report", str(HERE / "two_layers.scl"), *names, *(word for policy in ("f32", "f16_scaled", "f8_master") for word in ("-n", policy)), "-o", "runs.html")
+    for width in (390, 1440):
+        browser.open(scratch.path / "runs.html", width)
+        assert browser.evaluate("document.documentElement.scrollWidth") <= width, width
+    curves = browser.evaluate("[...document.querySelectorAll('#metrics .plot')].map(plot => plot.data.map(trace => [trace.name, trace.x.length]))")
+    assert curves == [[[name, 200] for name in names], [[name, 20] for name in names[1:]]], f"a difference has means of 10 values, got {curves}"
+    assert browser.evaluate("document.getElementById('run-choice').value") == "1", "the run of the first finding is shown first"
+    browser.evaluate("(() => { const box = document.getElementById('run-choice'); box.value = 0; box.dispatchEvent(new Event('change')); })()")
+    assert browser.evaluate("run.name") == "one" and browser.evaluate("document.querySelectorAll('canvas').length") == 1
+    browser.evaluate("document.querySelector('.finding button').click()")
+    assert browser.evaluate("run.name") == "two" and browser.evaluate("document.getElementById('tensor-choice').value") == browser.evaluate("`${page.data.findings[0].tensor}`")
+    # Of three policies, the page compares the first and the last one, until the user chooses another one.
+    heads = "[...document.querySelectorAll('#kernels h3')].map(head => head.textContent.split(':')[0])"
+    assert browser.evaluate(heads) == ["f32", "f8_master"], browser.evaluate(heads)
+    browser.evaluate("(() => { const box = document.querySelectorAll('#formats select')[1]; box.value = 1; box.dispatchEvent(new Event('change')); })()")
+    assert browser.evaluate(heads) == ["f32", "f16_scaled"], browser.evaluate(heads)
+    assert "f32 and f16_scaled differ in" in browser.evaluate("document.getElementById('formats').textContent")
+    assert not browser.messages, browser.messages
+
+
 def main():
     program = find_browser()
     if not program:
@@ -109,6 +134,7 @@ def main():
             check_theme(browser)
             check_keyboard(browser, page)
             check_small_runs(scratch, browser)
+            check_several_runs(scratch, browser)
             check_large_table(scratch, browser)
             browser.open(scratch.path / "no_run.html", 390)
             assert browser.evaluate("document.documentElement.scrollWidth") <= 390 and browser.evaluate("document.querySelectorAll('section').length") == 5

@@ -71,8 +71,32 @@ def check_losses(scratch):
     # A resumed run repeats steps: the last ones hold.
     scratch.write("resumed.jsonl", lines([2.3, 2.2, 9.0, 9.0]) + json.dumps({"step": 2, "loss": 2.1}) + "\n")
     scratch.succeed("report", str(PROGRAM), "resumed.jsonl", "-o", "resumed.html")
-    loss = data_of((scratch.path / "resumed.html").read_text())["run"]["metrics"]["loss"]
+    loss = data_of((scratch.path / "resumed.html").read_text())["runs"][0]["metrics"]["loss"]
     assert loss["steps"] == [0, 1, 2] and abs(loss["values"][2] - 2.1) < 1e-6, loss
+
+
+def check_several_runs(scratch):
+    """Each folder is a run: findings name it, the worst comes first, and the page has the policies of all. Files together are one run."""
+    write_run(scratch.path / "healthy")
+    write_run(scratch.path / "deep/healthy", faults=["nan"])
+    header, rest = (scratch.path / "healthy/statistics.jsonl").read_text().split("\n", 1)
+    assert '"numerics": "f8_master"' in header, header
+    scratch.write("healthy/statistics.jsonl", header.replace('"f8_master"', '"f32"') + "\n" + rest)
+    printed = scratch.succeed("report", str(PROGRAM), "healthy", "deep/healthy", "-o", "runs.html").splitlines()
+    assert printed[0].startswith("bad: healthy (2): h1 is the first tensor with an infinity"), printed
+    assert printed[-2:] == ["good: healthy: Nothing unusual was found in 24 tensors and 3 metrics, from step 0 to step 199.", "runs.html"], printed
+    data = data_of((scratch.path / "runs.html").read_text())
+    assert [run["name"] for run in data["runs"]] == ["healthy", "healthy (2)"] and [policy["name"] for policy in data["policies"]] == ["f32", "f8_master"]
+    assert data["findings"][0]["run"] == 1 and data["findings"][-1]["run"] == 0, data["findings"]
+    # The name of a library is not the name of its program, but a run with other tensors is from another program.
+    for line, message in ((header.replace('"program": "step"', '"program": "library"'), "warn: The run is from 'library'. Of its 24 tensors, the program 'step' has "),
+                          (json.dumps({"scalide": "statistics", "version": 1, "program": "library", "tensors": [{"tensor": "x"}]}), "note: ")):  # fmt: skip
+        scratch.write("named.jsonl", line + "\n")
+        printed = scratch.succeed("report", str(PROGRAM), "healthy/metrics.jsonl", "named.jsonl")
+        assert ("The run is from" in printed) == (message != "note: ") and message in printed, printed
+    scratch.succeed("report", str(PROGRAM), "healthy/metrics.jsonl", "healthy/statistics.jsonl", "-o", "files.html")
+    (run,) = data_of((scratch.path / "files.html").read_text())["runs"]
+    assert run["metrics"] and run["tensors"] and run["name"] == "metrics.jsonl, statistics.jsonl", run["name"]
 
 
 def check_errors(scratch):
@@ -102,7 +126,7 @@ def check_page(scratch):
     page = (scratch.path / "page.html").read_text()
     data = data_of(page)
     assert [policy["name"] for policy in data["policies"]] == ["f8_master", "f16_scaled"]
-    assert data["run"]["name"] == "run" and len(data["run"]["columns"]) == 20
+    assert data["runs"][0]["name"] == "run" and len(data["runs"][0]["columns"]) == 20
     text = json.dumps(data)
     for private in (str(scratch.path), str(HERE), "deep/inner", os.uname().nodename):
         assert private not in text, f"the page contains {private}"
@@ -159,6 +183,6 @@ def check_profile(scratch):
 
 if __name__ == "__main__":
     with Scratch(sys.argv[1]) as scratch:
-        for check in (check_findings, check_missing, check_losses, check_errors, check_page, check_policy_of_run, check_installation, check_profile, check_graph):
+        for check in (check_findings, check_missing, check_losses, check_several_runs, check_errors, check_page, check_policy_of_run, check_installation, check_profile, check_graph):
             check(scratch)
     print("ok")

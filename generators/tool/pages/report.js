@@ -3,42 +3,61 @@
 (() => {
     const {el, data} = page;
 
-    const showTensor = tensor => { const box = document.getElementById("tensor-choice"); box.value = tensor; box.dispatchEvent(new Event("change"));
-        document.getElementById("tensor").scrollIntoView(); box.focus({preventScroll: true}); };
+    const choose = (id, value) => { const box = document.getElementById(id); box.value = value; box.dispatchEvent(new Event("change")); return box; };
+    const showTensor = (tensor, index = runs.indexOf(run)) => {
+        if (runs[index] !== run) choose("run-choice", index);
+        const box = choose("tensor-choice", tensor);
+        document.getElementById("tensor").scrollIntoView();
+        box.focus({preventScroll: true});
+    };
 
     const finding = each => el("div", {class: `finding ${each.severity}`}, el("p", {}, el("b", {}, {bad: "Cause or failure: ", warn: "Suspicious: ", note: "Note: ", good: ""}[each.severity]), each.text),
         each.todo ? el("p", {class: "muted"}, each.todo) : null,
-        run?.hasStatistics && each.tensor >= 0 ? el("button", {type: "button", click: () => showTensor(each.tensor)}, "Show this tensor") : null);
+        runs[each.run]?.hasStatistics && each.tensor >= 0 ? el("button", {type: "button", click: () => showTensor(each.tensor, each.run)}, "Show this tensor") : null);
 
+    const ofRuns = text => [...new Set(runs.map(text).filter(Boolean))].join(", ");
     page.section("findings", "Findings", data.findings.map(finding), page.facts([
-        ["program", data.program], ["policy", data.policies.map(policy => policy.name).join(", ")], ["run", run?.name], ["compared with", data.against?.name],
-        ["steps", run && run.last_step >= run.first_step ? `${run.first_step} to ${run.last_step}` : null], ["tensors with statistics", run?.tensors.length],
-        ["target of the run", run?.target]]));
+        ["program", data.program], ["policy", data.policies.map(policy => policy.name).join(", ")], [runs.length > 1 ? "runs" : "run", ofRuns(each => each.name)],
+        ["compared with", data.against?.name], ["steps", ofRuns(each => each.last_step >= each.first_step ? `${each.first_step} to ${each.last_step}` : "")],
+        ["tensors with statistics", ofRuns(each => `${each.tensors.length}`)], ["target of the run", ofRuns(each => each.target)]]));
 
     const finite = value => typeof value === "number" ? value : null;
+    // The run that the others are compared with: --against, else the first one.
+    const base = data.against ?? (runs.length > 1 ? runs[0] : null);
+    // Single steps differ because of their noise, so a difference compares the means of some steps: [step, mean, mean of the other run].
+    const blocks = (points, size) => Array.from({length: Math.ceil(points.length / size)}, (_, k) => points.slice(k * size, (k + 1) * size)).map(block =>
+        [block.at(-1)[0], ...[1, 2].map(column => block.reduce((sum, point) => sum + point[column], 0) / block.length)]);
     const metricPlots = () => {
-        const names = Object.keys(run.metrics), start = names.includes("loss") ? "loss" : names[0], other = data.against;
+        const names = [...new Set(runs.flatMap(each => Object.keys(each.metrics)))], start = names.includes("loss") ? "loss" : names[0];
         const choice = el("select", {}, names.map(name => el("option", {selected: name === start}, name)));
         const scale = el("select", {}, el("option", {}, "linear"), el("option", {}, "log"));
-        const curves = () => [run, other].filter(each => each?.metrics[choice.value]).map(each => ({name: each.name, ...each.metrics[choice.value]}));
+        // Each run keeps its color in both plots.
+        const all = [...runs, data.against].filter(Boolean).map((each, k) => ({log: each, name: each.name, metrics: each.metrics, color: plots.colors[k % plots.colors.length]}));
+        const curves = () => all.filter(each => each.metrics[choice.value]).map(each => ({...each, ...each.metrics[choice.value]}));
+        const longest = Math.max(0, ...curves().map(curve => curve.steps.length)), sizes = [1, 10, 100];
+        const size = el("select", {}, sizes.map((each, k) => el("option", {value: each, selected: longest >= [0, 200, 5000][k]}, each === 1 ? "each value" : `means of ${each} values`)));
         const values = plots.plot("A metric by steps", () => ({
-            traces: curves().map((curve, k) => plots.line(curve.name, curve.steps, curve.values.map(finite), plots.colors[k])),
-            x: {title: "step"}, y: {title: choice.value, type: scale.value}}));
+            traces: curves().map(curve => plots.line(curve.name, curve.steps, curve.values.map(finite), curve.color)), x: {title: "step"}, y: {title: choice.value, type: scale.value}}));
         const broken = el("p", {class: "muted"});
-        const difference = other ? plots.plot("Difference from the other run in percent", () => {
-            const [ours, theirs] = curves(), steps = new Map(theirs ? theirs.steps.map((step, k) => [step, theirs.values[k]]) : []);
-            const points = (ours?.steps ?? []).map((step, k) => [step, finite(ours.values[k]), finite(steps.get(step))]).filter(([, a, b]) => a !== null && b);
-            return {traces: [plots.line("difference", points.map(p => p[0]), points.map(([, a, b]) => 100 * (a / b - 1)), "line-2")], x: {title: "step"},
-                y: {title: `${choice.value}: difference from ${other.name}, %`}};
+        const difference = base ? plots.plot(`Difference from ${base.name} in percent`, () => {
+            const theirs = base.metrics[choice.value], steps = new Map(theirs ? theirs.steps.map((step, k) => [step, theirs.values[k]]) : []);
+            const traces = curves().filter(curve => curve.log !== base).map(curve => {
+                const points = curve.steps.map((step, k) => [step, finite(curve.values[k]), finite(steps.get(step))]).filter(([, a, b]) => a !== null && b);
+                const means = blocks(points, Number(size.value));
+                return plots.line(curve.name, means.map(point => point[0]), means.map(([, a, b]) => 100 * (a / b - 1)), curve.color);
+            });
+            return {traces, showlegend: true, x: {title: "step"}, y: {title: `${choice.value}: difference from ${base.name}, %`}};
         }) : null;
         const update = () => {
             for (const place of [values, difference]) if (place) plots.show(place);
-            const bad = run.metrics[choice.value].values.findIndex(value => finite(value) === null);
-            broken.textContent = bad < 0 ? "" : `${choice.value} is ${run.metrics[choice.value].values[bad]} from step ${run.metrics[choice.value].steps[bad]} on.`;
+            broken.textContent = curves().map(({name, steps, values: numbers}) => {
+                const bad = numbers.findIndex(value => finite(value) === null);
+                return bad < 0 ? "" : `${runs.length > 1 ? `${name}: ` : ""}${choice.value} is ${numbers[bad]} from step ${steps[bad]} on. `;
+            }).join("");
         };
-        choice.addEventListener("change", update);
-        scale.addEventListener("change", update);
-        page.section("metrics", "Loss and metrics", el("div", {class: "controls"}, el("label", {}, "Metric", choice), el("label", {}, "Axis", scale)), broken,
+        for (const control of [choice, scale, size]) control.addEventListener("change", update);
+        page.section("metrics", "Loss and metrics", el("div", {class: "controls"}, el("label", {}, "Metric", choice), el("label", {}, "Axis", scale),
+            base ? el("label", {}, "Difference of", size) : null), broken,
             el("div", {class: "columns"}, values, difference));
         update();
     };
@@ -84,7 +103,7 @@
     };
 
     const tensorSections = () => {
-        const place = el("div");
+        const place = el("div"), map = el("div"), choice = el("select", {id: "tensor-choice"});
         const show = index => {
             const tensor = run.tensors[index], drawn = tensorPlots(index), histogram = histogramPlot(tensor, index);
             place.replaceChildren(page.facts([["tensor", tensor.tensor], ["use", tensor.use], ["operator", tensor.operator], ["scope", tensor.scope], ["direction", tensor.direction],
@@ -92,16 +111,24 @@
             el("div", {class: "columns"}, drawn.map(plot => el("div", {}, plot)), el("div", {}, histogram)));
             for (const plot of [...drawn, ...histogram.filter(each => each.classList.contains("plot"))]) plots.show(plot);
         };
-        const choice = el("select", {id: "tensor-choice"}, run.tensors.map((_, k) => el("option", {value: k}, run.label(k))));
+        const showRun = () => {
+            const index = runs.indexOf(run), start = Math.max(0, data.findings.find(each => each.run === index && each.tensor >= 0)?.tensor ?? 0);
+            map.replaceChildren(...heatMap.create(tensor => showTensor(tensor)));
+            choice.replaceChildren(...run.tensors.map((_, k) => el("option", {value: k}, run.label(k))));
+            choice.value = start;
+            show(start);
+        };
+        const shown = runs.map((each, k) => [each, k]).filter(([each]) => each.hasStatistics);
+        const chosen = el("select", {id: "run-choice"}, shown.map(([each, k]) => el("option", {value: k}, each.name)));
+        chosen.value = runs.indexOf(run);
+        chosen.addEventListener("change", () => { run = runs[chosen.value]; showRun(); });
         choice.addEventListener("change", () => show(Number(choice.value)));
-        page.section("steps", "Tensors by steps", heatMap.create(tensor => showTensor(tensor)));
+        page.section("steps", "Tensors by steps", shown.length > 1 ? el("div", {class: "controls"}, el("label", {}, "Run", chosen)) : null, map);
         page.section("tensor", "One tensor", el("div", {class: "controls"}, el("label", {}, "Tensor", choice)), place);
-        const start = Math.max(0, data.findings.find(each => each.tensor >= 0)?.tensor ?? 0);
-        choice.value = start;
-        show(start);
+        showRun();
     };
 
-    if (run && Object.keys(run.metrics).length) metricPlots();
+    if (runs.some(each => Object.keys(each.metrics).length)) metricPlots();
     if (run?.hasStatistics) tensorSections();
     programSections();
 })();

@@ -1,8 +1,6 @@
 "use strict";
-// The numbers of a run, as report_run.cpp encodes them: base64, tensor by tensor, one number for each column of steps.
-const run = (() => {
-    const source = page.data.run;
-    if (!source) return null;
+// The numbers of the runs, as report_run.cpp encodes them: base64, tensor by tensor, one number for each column of steps.
+const runs = page.data.runs.map(source => {
     const bytes = text => Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
     const magnitudes = ["amax", "scale", "rms"];
     const cells = {};
@@ -28,4 +26,6 @@ const run = (() => {
             return [name, use, scope && `in ${scope}`].filter(Boolean).join(" ");
         },
     };
-})();
+});
+// The run whose tensors the page shows: at first, the run of the first finding about a tensor.
+let run = runs[page.data.findings.find(each => each.tensor >= 0)?.run] ?? runs.find(each => each.hasStatistics) ?? runs[0];

@@ -2,6 +2,8 @@
 // The sections about the program: formats, kernels, memory, graph.
 const programSections = () => {
     const {el, data, table, number, bytes} = page;
+    // Of more than two policies, the page shows two that the user chooses.
+    let policies = data.policies.length > 2 ? [data.policies[0], data.policies.at(-1)] : data.policies;
     const text = (name, key = name) => ({name, cell: row => row[key] || "-"});
 
     // Pairs the rows of two policies by tensor, use and scope. Equal keys are paired in their order.
@@ -29,7 +31,7 @@ const programSections = () => {
     };
 
     const formats = () => {
-        const [a, b] = data.policies;
+        const [a, b] = policies;
         if (!b) {
             const columns = [text("tensor"), text("use"), text("format"), text("scale"), text("policy"), text("scope"), text("source")];
             return [el("p", {}, `The policy ${a.name} decides the format of ${a.sites.length} arrays. Marked rows are converted to f16 or 8 bits without a scale.`),
@@ -83,7 +85,7 @@ const programSections = () => {
         {caption: `Kernels of ${policy.name}, in the order of the run`, tall: true});
     };
 
-    const kernels = () => data.policies.flatMap(policy => {
+    const kernels = () => policies.flatMap(policy => {
         const sized = policy.symbolic ? " Symbolic extents count as 128." : "";
         const hasPlot = policy.kernels.some(kernel => kernel.flops > 0), plot = hasPlot ? roofline(policy.kernels) : null;
         return [el("h3", {}, `${policy.name}: ${policy.kernels.length} kernels`),
@@ -91,7 +93,7 @@ const programSections = () => {
                 : `No times were measured. The option --profile adds them.${sized}`), plot, kernelTable(policy)];
     });
 
-    const memory = () => data.policies.map((policy, k) => {
+    const memory = () => policies.map((policy, k) => {
         const {steps, alive, buffers} = policy.memory, most = Math.max(0, ...alive);
         if (!steps.length) return null;
         const plot = plots.plot("Memory by steps of the plan", () => ({
@@ -132,9 +134,19 @@ const programSections = () => {
             el("div", {class: "controls"}, el("label", {}, "Scope", choice)), name, inner];
     };
 
-    page.section("formats", data.policies.length > 1 ? "Two policies" : "Formats", formats());
-    page.section("kernels", "Kernels", kernels());
-    page.section("memory", "Memory", el("div", {class: "columns"}, memory()));
+    const places = {formats: el("div"), kernels: el("div"), memory: el("div", {class: "columns"})};
+    const showPolicies = () => {
+        for (const [name, make] of Object.entries({formats, kernels, memory})) places[name].replaceChildren(...make().filter(Boolean));
+        for (const place of Object.values(places)) place.querySelectorAll(".plot").forEach(plots.show);
+    };
+    const choices = data.policies.length > 2 ? policies.map(policy => el("select", {}, data.policies.map(({name}, k) => el("option", {value: k, selected: name === policy.name}, name)))) : [];
+    const choose = () => { policies = choices.map(choice => data.policies[choice.value]); showPolicies(); };
+    for (const choice of choices) choice.addEventListener("change", choose);
+
+    page.section("formats", policies.length > 1 ? "Two policies" : "Formats",
+        choices.length ? el("div", {class: "controls"}, choices.map((choice, k) => el("label", {}, ["Policy", "Other policy"][k], choice))) : null, places.formats);
+    page.section("kernels", "Kernels", places.kernels);
+    page.section("memory", "Memory", places.memory);
     page.section("graph", "Graph", data.graph.scopes.length ? graph() : el("p", {}, "The program has no operators."));
-    document.querySelectorAll("#kernels .plot, #memory .plot").forEach(plots.show);
+    showPolicies();
 };

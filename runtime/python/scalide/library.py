@@ -368,9 +368,9 @@ class Library:
         As `Program.report`, with the policy and the rules of the library. Runs the tool. Needs the program.
 
         Args:
-            runs: The folder of a run, or its `.jsonl` files. Without runs, the page shows the program alone.
+            runs: Folders of runs, or the `.jsonl` files of one run. Without runs, the page shows the program alone.
             output: The file of the page. Default: the name of the program, with the ending `.html`.
-            against: Another run. The page shows how the metrics differ from it.
+            against: Another run. The page shows how the metrics differ from it. Default: the first one of several runs.
 
         Raises:
             ValueError: The library has no program.

@@ -232,10 +232,10 @@ class Program:
         The page shows tensors by steps, the loss, formats, kernels, memory and the graph. Runs the tool.
 
         Args:
-            runs: The folder of a run, or its `.jsonl` files. Without runs, the page shows the program alone.
+            runs: Folders of runs, or the `.jsonl` files of one run. Without runs, the page shows the program alone.
             output: The file of the page. Default: the name of the program, with the ending `.html`.
-            against: Another run. The page shows how the metrics differ from it.
-            numerics: The precision policy, or a list of two policies to compare. Default: the policy of the program.
+            against: Another run. The page shows how the metrics differ from it. Default: the first one of several runs.
+            numerics: The precision policy, or a list of policies to compare. Default: the policy of the program.
             rules: YAML files, or folders of YAML files, with operators of your own.
 
         Raises:
