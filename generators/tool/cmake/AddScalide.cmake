@@ -68,12 +68,14 @@ endfunction()
 #   RULES <path>...       YAML files, or folders of YAML files, with operators of your own.
 #   REQUIRE_LIBRARIES     With TARGET cuda: a matmul that cuBLASLt cannot compute is an error, when the library is generated or bound.
 #   TRACEABLE             Store every rounded operand and every scale, so that scalide_run_traced can report them. This is slower on CPUs.
+#   STATISTICS <N>        Collect statistics of all stored and rounded tensors in the steps 0, N, 2 * N, ... The library then has two forms of
+#                         the program, and `scalide_run_collecting` runs the right one. Rows 'statistics' of the policy come first.
 #   SHARED                A shared library instead of a static one.
 #
 # In a cross build, the default is the CPU of the toolchain file without extensions, such as arm-64-linux.
 function(add_scalide_library target)
     set(flags REQUIRE_LIBRARIES TRACEABLE SHARED)
-    set(single GENERATOR PROGRAM OPERATORS_FILE NUMERICS TARGET)
+    set(single GENERATOR PROGRAM OPERATORS_FILE NUMERICS TARGET STATISTICS)
     set(several PARAMETERS OPERATORS DTYPES RULES CUDA_ARCH TARGETS)
     cmake_parse_arguments(ARG "${flags}" "${single}" "${several}" ${ARGN})
     set(call "add_scalide_library(${target})")
@@ -113,6 +115,12 @@ function(add_scalide_library target)
     endif()
     if(ARG_TRACEABLE)
         list(APPEND options --traceable)
+    endif()
+    if(DEFINED ARG_STATISTICS)
+        if(NOT ARG_STATISTICS MATCHES "^[1-9][0-9]*$")
+            message(FATAL_ERROR "${call}: STATISTICS must be a positive number of steps, got '${ARG_STATISTICS}'")
+        endif()
+        list(APPEND options --statistics=${ARG_STATISTICS})
     endif()
     foreach(parameter IN LISTS ARG_PARAMETERS)
         if(NOT parameter MATCHES "^[^=]+=")
