@@ -17,14 +17,17 @@ public:
     Output<Tensor> loss{"loss", f32, {}};
 
     void generate() override {
-        Tensor h1 = relu(dot(images, w1) + b1);
-        Tensor h2 = relu(dot(h1, w2) + b2);
-        Tensor logits = dot(h2, w3) + b3;
+        Tensor z1 = dot(images, w1) + b1, h1 = relu(z1).named("h1");
+        Tensor z2 = dot(h1, w2) + b2, h2 = relu(z2).named("h2");
+        Tensor logits = (dot(h2, w3) + b3).named("logits");
         loss = mean(softmax_cross_entropy(logits, labels), {0});
-        std::vector<Tensor> parameters;
-        for (State<Tensor> *p : states()) parameters.push_back(*p);
-        const std::vector<Tensor> gradients = grad(loss_factor * loss, parameters);
-        for (size_t i = 0; i < gradients.size(); i++) *states()[i] = parameters[i] - rate * gradients[i];
+        std::vector<Tensor> values;
+        for (State<Tensor> *p : states()) values.push_back(*p);
+        values.insert(values.end(), {z1, z2, logits}); // a gradient with a name is easier to find in a report
+        const std::vector<Tensor> gradients = grad(loss_factor * loss, values);
+        const char *names[] = {"z1_gradient", "z2_gradient", "logits_gradient"};
+        for (size_t i = 0; i < states().size(); i++) *states()[i] = values[i] - rate * gradients[i];
+        for (size_t i = 0; i < 3; i++) gradients[states().size() + i].named(names[i]);
     }
 };
 SCALIDE_REGISTER_GENERATOR(DigitsStep, digits_step)

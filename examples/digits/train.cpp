@@ -1,21 +1,22 @@
-// Trains a digit classifier with the generated libraries, one after the other, and reports how they did.
+// Trains a digit classifier with the generated libraries, one after the other, and prints how they did. With --runs, each training writes
+// its losses and the statistics of its tensors, from which `scalide report` makes a page.
 #include "data.h"
 #include "digits_bf16.h"
 #include "digits_f16_scaled.h"
-#include "digits_f16_scaled_traceable.h"
 #include "digits_f32.h"
 #include "digits_f8_master.h"
-#include "digits_f8_master_traceable.h"
 #include "digits_f8_scaled.h"
-#include "digits_f8_scaled_traceable.h"
 #include "digits_predict.h"
-#include "report.h"
+#include "history.h"
+#include "run_record.h"
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <scalide/scalide.hpp>
 #include <stdexcept>
@@ -25,21 +26,15 @@ using namespace scalide::runtime;
 
 namespace {
 
-struct Variant {
-    const char *name;
-    Program program, traceable; // `traceable` stores what a trace shows
-};
-
 struct Options {
-    std::string data = DIGITS_FOLDER "/data", json, html, only, generation;
-    int epochs = 20, batch = 64, threads = 0;
-    unsigned seed = 0;
+    std::string data = DIGITS_FOLDER "/data", json, runs, only, generation;
+    int epochs = 20, batch = 64, threads = 0, seed = 0;
     float rate = 0.1f, loss_factor = 1;
 };
 
 // Weights come from a normal distribution of standard deviation 1/sqrt(inputs). Biases stay 0.
-void draw_weights(State &state, unsigned seed) {
-    std::mt19937 random(seed);
+void draw_weights(State &state, int seed) {
+    std::mt19937 random(static_cast<uint32_t>(seed));
     for (const std::string &name : state.names()) {
         Array parameter = state[name];
         if (parameter.shape().size() != 2) continue;
@@ -79,6 +74,7 @@ public:
         : labels_(batch), binding_(Binding::allocate(context, program, {{"b", batch}}, state)) {
         binding_["rate"].set(options.rate / options.loss_factor);
         binding_["loss_factor"].set(options.loss_factor);
+        if (!options.runs.empty()) statistics_.emplace(binding_);
     }
 
     void fill(const Digits &digits, const int *order) {
@@ -89,35 +85,28 @@ public:
         }
     }
 
-    // One step on the batch; returns its mean loss.
-    float step() {
-        copy_batch();
-        binding_.run();
+    // Runs a step on the batch; returns its mean loss.
+    float run(int64_t step) {
+        binding_["images"].set(images_);
+        binding_["labels"].set(labels_);
+        if (statistics_)
+            statistics_->run(step);
+        else
+            binding_.run();
         return binding_["loss"].item();
     }
 
-    // Looks into a step that changes nothing.
-    StepTrace traced_step(const State &state) {
-        copy_batch();
-        binding_["rate"].set(0.0f);
-        StepTrace trace;
-        trace.add("images", binding_["images"]);
-        for (const std::string &name : state.names()) trace.add(name, state[name]);
-        binding_.run_traced([&](const scalide_traced &buffer, const scalide_array &array) { trace.add(buffer, array); });
-        return trace;
-    }
+    // The statistics of a step that has collected them, else null.
+    Statistics *collected(int64_t step) { return statistics_ && statistics_->step() == step ? &*statistics_ : nullptr; }
 
+    int batch() const { return static_cast<int>(labels_.size()); }
     int kernels() const { return static_cast<int>(binding_.step_count()); }
 
 private:
-    void copy_batch() {
-        binding_["images"].set(images_);
-        binding_["labels"].set(labels_);
-    }
-
     std::vector<float> images_;
     std::vector<int32_t> labels_;
     Binding binding_;
+    std::optional<Statistics> statistics_;
 };
 
 void show_progress(const History &history, int epochs, double images_per_second) {
@@ -128,42 +117,41 @@ void show_progress(const History &history, int epochs, double images_per_second)
                  history.accuracy.back(), images_per_second, done == epochs ? "\n" : "");
 }
 
-History train(const Variant &variant, const Options &options, const Context &context, const Digits &data, Judge &judge) {
-    State state(context, variant.program);
+History train(const Program &program, const Options &options, const Context &context, const Digits &data, Judge &judge) {
+    State state(context, program);
     draw_weights(state, options.seed);
-    Trainer trainer(context, variant.program, state, options.batch, options);
+    Trainer whole(context, program, state, options.batch, options);
     // The last batch of an epoch is smaller: the same library, bound to another batch size.
-    const int rest = data.count % options.batch;
-    Trainer traced(context, variant.traceable, state, options.batch, options);
-    Trainer last(context, variant.program, state, std::max(rest, 1), options);
-    History history{variant.name, {}, {}, {}, {}, state.bytes(), trainer.kernels(), 1e30};
-    std::mt19937 random(options.seed + 1);
+    Trainer rest(context, program, state, std::max(data.count % options.batch, 1), options);
+    RunRecord record(options.runs, program.policy());
+    History history{program.policy(), {}, {}, state.bytes(), whole.kernels(), 1e30};
+    std::mt19937 random(static_cast<uint32_t>(options.seed + 1));
     std::vector<int> order(data.count);
     std::iota(order.begin(), order.end(), 0);
+    int64_t step = 0;
     for (int epoch = 0; epoch < options.epochs; epoch++) {
         for (size_t i = order.size() - 1; i > 0; i--) std::swap(order[i], order[random() % (i + 1)]);
         double loss = 0, seconds = 0;
-        int at = 0;
-        for (; at + options.batch <= data.count; at += options.batch) {
+        for (int at = 0; at < data.count; at += options.batch, step++) {
+            Trainer &trainer = at + options.batch <= data.count ? whole : rest;
             trainer.fill(data, &order[at]);
             const auto start = std::chrono::steady_clock::now();
-            loss += trainer.step() * options.batch;
-            const double step = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-            seconds += step;
-            history.step_ms = std::min(history.step_ms, step * 1e3);
-        }
-        if (rest > 0) {
-            last.fill(data, &order[at]);
-            loss += last.step() * rest;
+            const float mean = trainer.run(step);
+            const double time = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+            Statistics *statistics = trainer.collected(step);
+            // The table has the time of a step that does what every step does: a whole batch, without statistics.
+            if (&trainer == &whole && !statistics) history.step_ms = std::min(history.step_ms, time * 1e3);
+            record.write(step, "loss", mean);
+            record.write(step, statistics);
+            loss += mean * trainer.batch();
+            seconds += time;
         }
         history.loss.push_back(loss / data.count);
         history.accuracy.push_back(judge.accuracy(state));
-        traced.fill(data, order.data());
-        const StepTrace trace = traced.traced_step(state);
-        history.scales.push_back(trace.scales);
-        history.codes.push_back(trace.codes);
-        show_progress(history, options.epochs, at / seconds);
+        record.write(step - 1, "accuracy", history.accuracy.back());
+        show_progress(history, options.epochs, data.count / seconds);
     }
+    record.close();
     return history;
 }
 
@@ -182,59 +170,57 @@ void read_generation(const std::string &file, std::vector<History> &histories) {
 }
 
 const char *usage = "usage: digits_train [--data FOLDER] [--epochs N] [--batch N] [--seed N] [--threads N] [--rate R] [--loss-factor F]\n"
-                    "                    [--only POLICY] [--json FILE] [--html FILE]\n";
+                    "                    [--only POLICY] [--json FILE] [--runs FOLDER] [--generation FILE]\n";
+
+template<typename Number>
+void read_number(const std::string &option, const std::string &text, Number least, Number &number) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size() || !(number >= least))
+        throw std::invalid_argument(option + " must be a number that is at least " + std::to_string(static_cast<int>(least)) + ", got '" +
+                                    text + "'.");
+}
 
 Options parse(int argc, char **argv) {
     Options options;
+    const std::map<std::string, std::string *> texts = {{"--data", &options.data},
+                                                        {"--json", &options.json},
+                                                        {"--runs", &options.runs},
+                                                        {"--only", &options.only},
+                                                        {"--generation", &options.generation}};
+    const std::map<std::string, std::pair<int *, int>> integers = {{"--epochs", {&options.epochs, 1}},
+                                                                   {"--batch", {&options.batch, 1}},
+                                                                   {"--threads", {&options.threads, 0}},
+                                                                   {"--seed", {&options.seed, 0}}};
+    const std::map<std::string, float *> reals = {{"--rate", &options.rate}, {"--loss-factor", &options.loss_factor}};
     for (int i = 1; i < argc; i += 2) {
         const std::string name = argv[i];
-        if (i + 1 == argc) throw std::invalid_argument(name + " must have a value");
+        if (texts.count(name) + integers.count(name) + reals.count(name) == 0)
+            throw std::invalid_argument("unknown option '" + name + "'.");
+        if (i + 1 == argc) throw std::invalid_argument(name + " must have a value.");
         const std::string value = argv[i + 1];
-        if (name == "--data")
-            options.data = value;
-        else if (name == "--json")
-            options.json = value;
-        else if (name == "--html")
-            options.html = value;
-        else if (name == "--only")
-            options.only = value;
-        else if (name == "--generation")
-            options.generation = value;
-        else if (name == "--epochs")
-            options.epochs = std::max(1, std::stoi(value));
-        else if (name == "--batch")
-            options.batch = std::max(1, std::stoi(value));
-        else if (name == "--threads")
-            options.threads = std::stoi(value);
-        else if (name == "--seed")
-            options.seed = static_cast<unsigned>(std::stoul(value));
-        else if (name == "--rate")
-            options.rate = std::stof(value);
-        else if (name == "--loss-factor")
-            options.loss_factor = std::stof(value);
-        else
-            throw std::invalid_argument("unknown option " + name);
+        if (texts.count(name) > 0) *texts.at(name) = value;
+        if (integers.count(name) > 0) read_number(name, value, integers.at(name).second, *integers.at(name).first);
+        if (reals.count(name) > 0) read_number(name, value, 0.0f, *reals.at(name));
     }
     return options;
 }
 
 void run(const Options &options) {
     const Digits data = load_digits(options.data, "train"), test = load_digits(options.data, "test");
+    if (options.batch > data.count)
+        throw std::invalid_argument("--batch must be at most " + std::to_string(data.count) + ", the number of images, got " +
+                                    std::to_string(options.batch) + ".");
     const Context context(options.threads, Program(digits_predict_program()).device());
     Judge judge(context, test);
     std::vector<History> histories;
-    for (const Variant &variant :
-         {Variant{"f32", digits_f32_program(), digits_f32_program()}, Variant{"bf16", digits_bf16_program(), digits_bf16_program()},
-          Variant{"f16_scaled", digits_f16_scaled_program(), digits_f16_scaled_traceable_program()},
-          Variant{"f8_scaled", digits_f8_scaled_program(), digits_f8_scaled_traceable_program()},
-          Variant{"f8_master", digits_f8_master_program(), digits_f8_master_traceable_program()}}) {
-        if (options.only.empty() || options.only == variant.name) histories.push_back(train(variant, options, context, data, judge));
-    }
-    if (histories.empty()) throw std::invalid_argument("--only must be f32, bf16, f16_scaled, f8_scaled or f8_master, got " + options.only);
+    for (const Program program :
+         {digits_f32_program(), digits_bf16_program(), digits_f16_scaled_program(), digits_f8_scaled_program(), digits_f8_master_program()})
+        if (options.only.empty() || options.only == program.policy()) histories.push_back(train(program, options, context, data, judge));
+    if (histories.empty())
+        throw std::invalid_argument("--only must be f32, bf16, f16_scaled, f8_scaled or f8_master, got '" + options.only + "'.");
     if (!options.generation.empty()) read_generation(options.generation, histories);
     print_table(histories);
-    if (!options.json.empty()) write_file(options.json, to_json(histories));
-    if (!options.html.empty()) write_file(options.html, to_html(histories, DIGITS_FOLDER "/report.html"));
+    if (!options.json.empty()) write_json(histories, options.json);
 }
 
 } // namespace

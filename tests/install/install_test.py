@@ -94,6 +94,9 @@ WRONG_CALLS = {
     "OPERATORS add sofmax": "unknown operator 'sofmax'. Did you mean 'softmax'? 'scalide rules' lists the operators.",
     "OPERATORS add own_op": "unknown operator 'own_op'. 'scalide rules' lists the operators.",
     "PROGRAM sum.scl PARAMETERS width": "PARAMETERS must be name=value, got 'width'",
+    "PROGRAM sum.scl STATISTICS 0": "STATISTICS must be a positive number of steps, got '0'",
+    "PROGRAM sum.scl STATISTICS often": "STATISTICS must be a positive number of steps, got 'often'",
+    "PROGRAM sum.scl STATISTICS": "STATISTICS needs a value",
     "PROGRAM sum.scl SHARED SHARED": "SHARED is given twice",
     "PROGRAM sum.scl OPERATORS add": "PROGRAM cannot be used with OPERATORS",
     "PROGRAM sum.scl DTYPES f16": "DTYPES cannot be used with PROGRAM",
@@ -263,16 +266,59 @@ def hello():
     assert run(build_example("hello") / "hello") == "y = 2.000 * x + 1.000, loss 0.000000\n"
 
 
+POLICIES = ["f32", "bf16", "f16_scaled", "f8_scaled", "f8_master"]
+
+
+def trained(build, epochs, *options):
+    """Trains, writes the runs to build/runs, and returns the rows of the JSON file by policy."""
+    shutil.rmtree(build / "runs", ignore_errors=True)
+    print(run(build / "digits_train", "--epochs", epochs, "--json", build / "rows.json", "--runs", build / "runs", *options))
+    rows = {row["policy"]: row for row in json.loads((build / "rows.json").read_text())}
+    assert list(rows) == POLICIES, rows
+    return rows
+
+
+def lines_of(file):
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def check_run(folder, steps, row):
+    """The files of a run have the loss of each step, the accuracy of each epoch, and the statistics of each tenth step, with counts that fit."""
+    metrics = lines_of(folder / "metrics.jsonl")
+    assert [line["step"] for line in metrics if "loss" in line] == list(range(steps)), metrics
+    assert [round(line["accuracy"], 6) for line in metrics if "accuracy" in line] == [round(value, 6) for value in row["accuracy"]], (metrics, row)
+    header, *lines = lines_of(folder / "statistics.jsonl")
+    assert header["program"] == f"digits_{folder.name}" and header["numerics"] == folder.name and {t["tensor"] for t in header["tensors"]} >= {"w1", "h1", "logits_gradient"}, header
+    assert [line["step"] for line in lines] == list(range(0, steps, 10)), [line["step"] for line in lines]
+    for line in lines:
+        sizes = line.get("elements") or [tensor["elements"] for tensor in header["tensors"]]
+        for name in ("zeros", "saturated", "subnormal", "non_finite"):
+            shares = [count / size for count, size in zip(line.get(name, []), sizes, strict=True) if count is not None]
+            is_counted = folder.name != "f32" or name in ("subnormal", "non_finite")  # f32 rounds nothing
+            assert bool(shares) == is_counted and all(0 <= share <= 1 for share in shares), (folder.name, name, line)
+
+
 def digits():
+    """The five runs, their files, and their page. In a healthy run, each finding says that nothing unusual was found."""
     build = build_example("digits")
-    page, rows = build / "page.html", build / "rows.json"
-    print(run(build / "digits_train", "--epochs", "4", "--json", rows, "--html", page))
-    accuracies = {row["policy"]: row["accuracy"][-1] for row in json.loads(rows.read_text())}
-    assert set(accuracies) == {"f32", "bf16", "f16_scaled", "f8_scaled", "f8_master"}, accuracies
-    assert min(accuracies.values()) > 0.8, accuracies
-    shares = [share for row in json.loads(rows.read_text()) for epoch in row["codes"] for counts in epoch.values() for share in counts.values()]
-    assert shares and all(share is None or 0 <= share <= 1 for share in shares), shares
-    assert page.stat().st_size > 10000 and "</html>" in page.read_text()
+    rows = trained(build, 4)
+    assert min(row["accuracy"][-1] for row in rows.values()) > 0.8, rows
+    steps = 4 * 24  # 1,500 images in batches of 64
+    for policy, row in rows.items():
+        check_run(build / "runs" / policy, steps, row)
+    again = fails(build / "digits_train", "--epochs", "1", "--runs", build / "runs")
+    assert f"cannot write the run {build}/runs/f32: the folder exists. Remove it, or name another one with --runs." in again, again
+    assert "--epochs must be a number that is at least 1, got '0'." in fails(build / "digits_train", "--epochs", "0")
+    if not (WORK / "prefix/share/scalide/pages/plotly.min.js").exists():
+        print("without the page: Scalide was configured without plotly")
+        return
+    page = build / "page.html"
+    *findings, last = run(build / "digits_generator", "report", "digits_step", *(build / "runs" / policy for policy in POLICIES), "-o", page).splitlines()
+    assert [line.split(" was found")[0] for line in findings] == [f"good: {policy}: Nothing unusual" for policy in POLICIES], findings
+    assert last == str(page), last
+    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page.read_text(), re.S)[1])
+    assert [each["name"] for each in data["runs"]] == [policy["name"] for policy in data["policies"]] == POLICIES, data["policies"]
+    assert data["findings"][0]["text"].startswith("f32: Nothing unusual was found in "), data["findings"][0]
 
 
 def digits_fp8():
@@ -362,22 +408,21 @@ def fp8_encoder():
 
 
 def digits_opencl():
-    """The same training on an OpenCL device: every loss, scale and code is that of the CPU, but where the CPU adds bf16 products in pairs."""
+    """The same training on an OpenCL device: every loss and statistic equals that of the CPU, but where the CPU adds bf16 products in pairs."""
     devices = subprocess.run([WORK / "prefix/bin/scalide", "devices", "opencl"], capture_output=True, text=True)
     if devices.returncode != 0:
         print(devices.stderr)
         sys.exit(SKIPPED)
-    on_device, on_cpu = build_example("digits", "digits_opencl", "-DDIGITS_TARGET=opencl"), WORK / "digits/build"
-    trained = []
-    for build in (on_device, on_cpu):
-        run(build / "digits_train", "--epochs", "1", "--json", build / "one.json")
-        trained.append({row["policy"]: row for row in json.loads((build / "one.json").read_text())})
-    for name in ("f32", "f16_scaled", "f8_scaled", "f8_master", "bf16"):
-        device, cpu = (rows[name] for rows in trained)
+    builds = on_device, on_cpu = build_example("digits", "digits_opencl", "-DDIGITS_TARGET=opencl"), WORK / "digits/build"
+    device_rows, cpu_rows = (trained(build, 1) for build in builds)
+    for name in POLICIES:
+        device, cpu = device_rows[name], cpu_rows[name]
         print(name, device["loss"], cpu["loss"])
         assert abs(device["loss"][0] - cpu["loss"][0]) < 1e-4
         if name != "bf16":
-            assert all(device[key] == cpu[key] for key in ("loss", "accuracy", "scales", "codes")), name
+            assert all(device[key] == cpu[key] for key in ("loss", "accuracy")), name
+            statistics = [[{k: v for k, v in line.items() if k not in ("time", "target", "hash")} for line in lines_of(build / f"runs/{name}/statistics.jsonl")] for build in builds]
+            assert statistics[0] == statistics[1], name
 
 
 def digits_cuda():
@@ -386,7 +431,7 @@ def digits_cuda():
     build = build_example("digits", "digits_cuda", "-DDIGITS_TARGET=cuda", "-DDIGITS_CUDA_ARCH=90")
     for driver, words in (("no_driver", "digits_train: cannot load the CUDA driver: "), ("standin_cuda", "f8_master  ")):
         environment = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "tests/device" / driver)}
-        result = subprocess.run([build / "digits_train", "--epochs", "1"], capture_output=True, text=True, env=environment)
+        result = subprocess.run([build / "digits_train", "--epochs", "1", "--runs", build / f"runs-{driver}"], capture_output=True, text=True, env=environment)
         assert words in result.stdout + result.stderr, result
         assert result.returncode == (driver == "no_driver"), result
 
