@@ -2,7 +2,8 @@
  * infinities and NaNs, and what rounding lost. The kernels that compute a tensor also compute its statistics.
  *
  * A program has statistics if its policy has rows `statistics`, or if it was built with `scalide build --statistics`. The library then has
- * two forms of the program, and most steps run the form without statistics, which costs nothing. All results have the same bits in both.
+ * two forms of the program, and most steps run the form without statistics, which costs nothing. All results have the same bits in both,
+ * except for the mantissa of a NaN.
  *
  *     scalide_statistics *statistics;
  *     scalide_statistics_create(binding, arrays, count, NULL, &statistics);
@@ -57,9 +58,10 @@ typedef struct {
 typedef struct {
     int64_t step; /* the step; -1: no step has collected yet */
     int64_t elements;
-    double amax;        /* the largest finite magnitude, in units of the tensor */
+    double amax;        /* the largest finite magnitude, in units of the tensor; 0 without elements */
     double scale;       /* of the stored data; NaN: there is none, or an array of scales */
-    double rms;         /* the root of the mean square of the finite elements, in units of the tensor */
+    double rms;         /* the root of the mean square of the finite elements, in units of the tensor; 0 without elements. If non_finite is
+                           not collected, an infinity or a NaN counts as an element with the value 0 */
     int64_t zeros;      /* numbers that are not 0 and are rounded to 0 */
     int64_t saturated;  /* numbers beyond the largest number of the format, even after rounding; infinities that become finite */
     int64_t subnormal;  /* rounded numbers below the smallest normal number of the format, except 0 */

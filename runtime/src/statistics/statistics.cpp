@@ -195,6 +195,12 @@ int64_t elements_of(const scalide_statistics &statistics, const scalide_collecte
     return count;
 }
 
+/// Of an array without elements, kernels write the smallest number of all, -infinity.
+double amax_of(const scalide_statistics &statistics, const scalide_collected &tensor, int64_t elements) {
+    const bool is_empty = elements == 0 && tensor.argument[SCALIDE_PART_AMAX] >= 0;
+    return is_empty ? 0 : number_of(statistics, tensor, SCALIDE_PART_AMAX);
+}
+
 /// The factors undo the factors of scalide_statistic_part.
 double rms_of(const scalide_statistics &statistics, const scalide_collected &tensor, const scalide_statistic &row) {
     const bool is_split = tensor.argument[SCALIDE_PART_LARGE_SQUARES] >= 0;
@@ -207,7 +213,7 @@ double rms_of(const scalide_statistics &statistics, const scalide_collected &ten
 
 void read_row(const scalide_statistics &statistics, const scalide_collected &tensor, scalide_statistic &row) {
     row.elements = elements_of(statistics, tensor);
-    row.amax = number_of(statistics, tensor, SCALIDE_PART_AMAX);
+    row.amax = amax_of(statistics, tensor, row.elements);
     row.scale = number_of(statistics, tensor, SCALIDE_PART_SCALE);
     const CategoryCounts categories(statistics, tensor);
     row.zeros = count_of(statistics, tensor, categories, SCALIDE_PART_ZEROS, SCALIDE_COLLECTS_ZEROS);
