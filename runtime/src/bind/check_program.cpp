@@ -3,6 +3,7 @@
 #include "bind/check.h"
 #include "bind/check_blocks.h"
 #include "bind/check_collectives.h"
+#include "bind/check_statistics.h"
 #include "bind/extent.h"
 #include "context/entry.h"
 #include "files/safetensors_format.h"
@@ -206,10 +207,12 @@ scalide_status check_program(scalide_context *context, const scalide_program &pr
         complain(context, program) << "the plan has a wrong entry: " << name << ". Generate the library again.";
         return SCALIDE_INVALID_PROGRAM;
     }
-    if (!program.prepare) return SCALIDE_OK;
-    if (good_prepare(program, *program.prepare)) return check_program(context, *program.prepare);
-    complain(context, program) << "the plan has a wrong prepare program. Generate the library again.";
-    return SCALIDE_INVALID_PROGRAM;
+    if (program.prepare && !good_prepare(program, *program.prepare)) {
+        complain(context, program) << "the plan has a wrong prepare program. Generate the library again.";
+        return SCALIDE_INVALID_PROGRAM;
+    }
+    const scalide_status prepare = program.prepare ? check_program(context, *program.prepare) : SCALIDE_OK;
+    return prepare == SCALIDE_OK ? check_statistics(context, program) : prepare;
 }
 
 /// What to do if the system refuses tiles, by errno.

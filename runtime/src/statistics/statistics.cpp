@@ -2,6 +2,8 @@
 #include "base/float_environment.h"
 #include "base/memory.h"
 #include "bind/binding.h"
+#include "bind/check.h"
+#include "bind/check_statistics.h"
 #include "bind/extent.h"
 #include "context/entry.h"
 #include <algorithm>
@@ -120,14 +122,6 @@ scalide_status bind_statistics(scalide_statistics &statistics, const scalide_arr
     return constants
                ? scalide_bind_constants(context, statistics.plan->program, statistics.arrays, count, constants, &statistics.collecting)
                : scalide_bind(context, statistics.plan->program, statistics.arrays, count, &statistics.collecting);
-}
-
-/// True for an output of the statistics program that the program itself does not have.
-bool is_number(const scalide_statistics_plan &plan, int32_t argument) {
-    const auto has_it = [=](const scalide_collected &tensor) {
-        return std::count(std::begin(tensor.argument), std::end(tensor.argument), argument) > 0;
-    };
-    return std::any_of(plan.tensors, plan.tensors + plan.count, has_it);
 }
 
 bool is_due(const scalide_collected &tensor, int64_t step) { return step % tensor.every == 0; }
@@ -260,6 +254,29 @@ scalide_status collect(scalide_statistics &statistics, int64_t step) {
     return SCALIDE_OK;
 }
 
+/// Prepares the constants among `arrays`, which the program itself has.
+scalide_status prepare(scalide_context *context, const scalide_statistics_plan &plan, const scalide_array *arrays, size_t count,
+                       scalide_constants **constants) {
+    const auto total = static_cast<size_t>(plan.program->argument_count);
+    Carver size;
+    size.take<scalide_array>(total);
+    size.take<bool>(total);
+    void *memory = allocate(context->allocator, size.bytes());
+    if (!memory) {
+        start_message(context) << plan.program->name << ": out of memory: cannot allocate a table of the statistics.";
+        return SCALIDE_OUT_OF_MEMORY;
+    }
+    Carver carver(memory);
+    auto *all = carver.take<scalide_array>(total);
+    auto *is_number = carver.take<bool>(total);
+    mark_numbers(plan, is_number);
+    size_t own = 0;
+    for (size_t i = 0; i < total; ++i) all[i] = !is_number[i] && own < count ? arrays[own++] : scalide_array();
+    const scalide_status status = scalide_prepare(context, plan.program, all, total, constants);
+    release(context->allocator, memory);
+    return status;
+}
+
 } // namespace
 
 size_t scalide_statistics_count(const scalide_program *program) {
@@ -311,18 +328,8 @@ scalide_status scalide_statistics_prepare(scalide_context *context, const scalid
                       {{"program", program}, {"arrays", arrays || count == 0}, {"constants", constants}});
     if (entry.status() != SCALIDE_OK) return entry.status();
     if (!plan_of(program)) return refuse_without(context, *program);
-    const scalide_program &collecting = *program->statistics->program;
-    const auto total = static_cast<size_t>(collecting.argument_count);
-    auto *all = static_cast<scalide_array *>(allocate(context->allocator, sizeof(scalide_array) * total));
-    if (!all) return SCALIDE_OUT_OF_MEMORY;
-    size_t own = 0;
-    for (size_t i = 0; i < total; ++i) {
-        const bool is_own = !is_number(*program->statistics, static_cast<int32_t>(i)) && own < count;
-        all[i] = is_own ? arrays[own++] : scalide_array();
-    }
-    const scalide_status status = scalide_prepare(context, &collecting, all, total, constants);
-    release(context->allocator, all);
-    return status;
+    const scalide_status checked = check_program(context, *program);
+    return checked == SCALIDE_OK ? prepare(context, *program->statistics, arrays, count, constants) : checked;
 }
 
 scalide_status scalide_statistics_set_constants(scalide_statistics *statistics, scalide_constants *constants) {
