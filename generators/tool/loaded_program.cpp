@@ -1,6 +1,7 @@
 #include "tool/loaded_program.h"
 #include "emit/c_text.h"
 #include "ir/words.h"
+#include "scalide/metrics.h"
 #include "scalide/plan.h"
 #include <fmt/format.h>
 
@@ -153,6 +154,10 @@ std::vector<HostArray> LoadedProgram::run(const std::function<HostArray(const st
                                           NonFinite *non_finite) const {
     Call call = bind(find);
     check(run_bound(call.binding.get(), show, non_finite));
+    return take_results(call);
+}
+
+std::vector<HostArray> LoadedProgram::take_results(Call &call) const {
     std::vector<HostArray> results;
     for (size_t i = 0; i < call.infos.size(); i++) {
         if (call.infos[i].role == SCALIDE_INPUT || call.infos[i].role == SCALIDE_CONSTANT) continue;
@@ -160,6 +165,34 @@ std::vector<HostArray> LoadedProgram::run(const std::function<HostArray(const st
         results.push_back(std::move(call.arrays[i]));
     }
     return results;
+}
+
+std::vector<HostArray> LoadedProgram::run_collecting(const std::function<HostArray(const std::string &)> &find,
+                                                     std::vector<TensorStatistic> &rows, const std::string &folder) const {
+    Call call = bind(find);
+    scalide_statistics *statistics = nullptr;
+    check(scalide_statistics_create(call.binding.get(), call.copies.data(), call.copies.size(), nullptr, &statistics));
+    const std::unique_ptr<scalide_statistics, void (*)(scalide_statistics *)> owned(statistics, scalide_statistics_destroy);
+    check(scalide_run_collecting(statistics, 0));
+    rows = read_statistics(statistics);
+    if (!folder.empty()) write_statistics(folder, statistics);
+    return take_results(call);
+}
+
+void LoadedProgram::write_statistics(const std::string &folder, scalide_statistics *statistics) const {
+    std::vector<scalide_statistic> rows(scalide_statistics_count(program_));
+    check(scalide_read_statistics(statistics, rows.data(), rows.size()));
+    char message[1024] = "";
+    const auto check_metrics = [&](scalide_status status) {
+        if (status != SCALIDE_OK) throw UserError({{}, "", message, "", ""});
+    };
+    const scalide_metrics_options options = {sizeof(options), 0, 0, 1};
+    scalide_metrics *metrics = nullptr;
+    check_metrics(scalide_metrics_open(folder.c_str(), &options, &metrics, message, sizeof(message)));
+    const scalide_status written =
+        scalide_metrics_write_statistics(metrics, 0, program_, rows.data(), rows.size(), message, sizeof(message));
+    const scalide_status closed = scalide_metrics_close(metrics, written == SCALIDE_OK ? message : nullptr, sizeof(message));
+    check_metrics(written == SCALIDE_OK ? closed : written);
 }
 
 std::vector<StepCost> LoadedProgram::profile(const std::function<HostArray(const std::string &)> &find, int runs) const {

@@ -2,6 +2,7 @@
 #include "tool/arrays.h"
 #include "tool/groups.h"
 #include "tool/open_context.h"
+#include "tool/statistics_report.h"
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -38,12 +39,19 @@ public:
     std::vector<HostArray> run(const std::function<HostArray(const std::string &)> &find, const Show &show = {},
                                NonFinite *non_finite = nullptr) const;
 
+    /// Runs step 0 of a program that was built with statistics, as run() does. `rows` receives its statistics. With the name of a folder,
+    /// they are also written there, as the Metrics of the runtime write them.
+    std::vector<HostArray> run_collecting(const std::function<HostArray(const std::string &)> &find, std::vector<TensorStatistic> &rows,
+                                          const std::string &folder) const;
+
     /// Runs `runs` times on the arrays that `find` returns by name. Returns the fastest time of each step.
     std::vector<StepCost> profile(const std::function<HostArray(const std::string &)> &find, int runs) const;
 
 private:
     struct Call; ///< the arrays of one call, and the binding to copies of them in the memory of the context
     Call bind(const std::function<HostArray(const std::string &)> &find) const;
+    std::vector<HostArray> take_results(Call &call) const;
+    void write_statistics(const std::string &folder, scalide_statistics *statistics) const;
     scalide_status run_bound(scalide_binding *binding, const Show &show, NonFinite *non_finite) const;
     void check(scalide_status status) const;
     void shape_outputs(const std::vector<scalide_argument_info> &infos, std::vector<HostArray> &arrays) const;

@@ -66,19 +66,24 @@ std::string profile_table(const std::vector<StepCost> &steps, const Plan &plan) 
     return in_columns(rows);
 }
 
+constexpr const char *shown_only = "true"; // what CLI11 stores for a flag without a value
+
 struct RunCommand {
     ProgramOptions program;
     BuildOptions build;
     TableFilter filter;
     std::string inputs, outputs, mode, cache;
+    std::string statistics;           ///< a folder; `shown_only`: no folder; empty: the option is not given
     int profiled_runs = 0, ranks = 0; // 0: not given
     bool mpi = false;
     bool trace = false, check_finite = false, check = false, json = false;
 
     void run() {
         check_limits(build);
-        if (json && !check && !(check_finite && !mode.empty()))
-            throw UserError(statement({}, "--json needs --check, or --check-finite with --interpret"));
+        if (json && !check && statistics.empty() && !(check_finite && !mode.empty()))
+            throw UserError(statement({}, "--json needs --check, --statistics, or --check-finite with --interpret"));
+        if (filter.is_given() && !check && statistics.empty())
+            throw UserError(statement({}, "--tensor and --scope need --check or --statistics"));
         const Rulebook rulebook = program.load_rulebook();
         const Program loaded = program.load_program(rulebook);
         const bool is_compiled = mode.empty() && !check;
@@ -186,17 +191,41 @@ struct RunCommand {
         build.policy = program.load_numerics();
         build.cache_folder = cache;
         build.traceable |= trace;
+        if (!statistics.empty()) build.statistics = {statistics_of_all(1)};
         const CompiledProgram compiled(loaded, rulebook, build, program.home);
         const LoadedProgram &library = compiled.library;
         const auto find = [&](const std::string &name) { return compiled.find(name, arrays); };
         if (profiled_runs > 0) fmt::print("{}", profile_table(library.profile(find, profiled_runs), compiled.plan()));
+        if (!statistics.empty()) return run_collecting(library, find);
         if (!check_finite) return library.run(find, trace ? print_array : Show());
         NonFinite non_finite;
         std::vector<HostArray> results = library.run(find, {}, &non_finite);
         fmt::print("{}\n", to_text(non_finite, compiled.plan(), find));
         return results;
     }
+
+    std::vector<HostArray> run_collecting(const LoadedProgram &library, const std::function<HostArray(const std::string &)> &find) const {
+        std::vector<TensorStatistic> rows;
+        std::vector<HostArray> results = library.run_collecting(find, rows, statistics == shown_only ? "" : statistics);
+        filter.apply(rows);
+        fmt::print("{}", json ? to_json(rows) : to_text(rows));
+        return results;
+    }
 };
+
+void add_checks(CLI::App &run, RunCommand &command) {
+    run.add_flag("--statistics", command.statistics,
+                 "Print the statistics of all stored and rounded tensors: amax, scale, rms, and what rounding lost. With "
+                 "'--statistics=FOLDER', also write them there for 'scalide report'.")
+        ->excludes("--interpret")
+        ->excludes("--trace")
+        ->excludes("--check-finite");
+    const auto check = run.add_flag(
+        "--check", command.check,
+        "Interpret the program ('stored') and count rounding effects. For each tensor rounded to 8 or 16 bits: elements rounded to "
+        "zero, saturated and subnormal elements. For each state: elements that the update did not change.");
+    check->excludes("--interpret")->excludes("--trace")->excludes("--check-finite")->excludes("--profile")->excludes("--statistics");
+}
 
 void add_ranks(CLI::App &run, RunCommand &command) {
     const auto ranks =
@@ -206,7 +235,12 @@ void add_ranks(CLI::App &run, RunCommand &command) {
             ->check(CLI::Range(1, 1024));
     const auto mpi = run.add_flag("--mpi", command.mpi, "The ranks are the processes that mpirun started. File names as for --ranks.");
     for (CLI::Option *each : {ranks, mpi})
-        each->excludes("--interpret")->excludes("--trace")->excludes("--check-finite")->excludes("--profile")->excludes("--check");
+        each->excludes("--interpret")
+            ->excludes("--trace")
+            ->excludes("--check-finite")
+            ->excludes("--profile")
+            ->excludes("--check")
+            ->excludes("--statistics");
     mpi->excludes(ranks);
 }
 
@@ -236,14 +270,11 @@ void add_run(CLI::App &app) {
         ->check(CLI::Range(1, 1000000))
         ->excludes("--interpret")
         ->excludes("--trace");
-    const auto check = run->add_flag(
-        "--check", command->check,
-        "Interpret the program ('stored') and count rounding effects. For each tensor rounded to 8 or 16 bits: elements rounded to "
-        "zero, saturated and subnormal elements. For each state: elements that the update did not change.");
-    check->excludes("--interpret")->excludes("--trace")->excludes("--check-finite")->excludes("--profile");
+    add_checks(*run, *command);
     add_ranks(*run, *command);
-    for (CLI::Option *option : command->filter.add_to(*run)) option->needs(check);
-    run->add_flag("--json", command->json, "Print the counts of --check, or what --check-finite finds with --interpret, as JSON.");
+    command->filter.add_to(*run);
+    run->add_flag("--json", command->json,
+                  "Print the counts of --check, the rows of --statistics, or what --check-finite finds with --interpret, as JSON.");
     add_target(*run, command->build);
     add_libraries(*run, command->build);
     add_limits(*run, command->build);

@@ -27,10 +27,12 @@ public:
     /// Adds the options. Returns them, so that a command can restrict them.
     std::vector<CLI::Option *> add_to(CLI::App &command);
 
+    bool is_given() const { return !tensor_.empty() || !scope_.empty(); }
+
     /// Removes the rows of which no subject matches. Throws UserError if the tables had rows, but no row matches.
     template<typename... Rows>
     void apply(Rows &...tables) const {
-        if (tensor_.empty() && scope_.empty()) return;
+        if (!is_given()) return;
         Names names;
         const auto fails = [&](const auto &row) { return !matches(subjects_of(row), names); };
         if ((std::erase_if(tables, fails) + ...) > 0 && (tables.empty() && ...)) fail(names);

@@ -1,6 +1,7 @@
 """Statistics of compiled runs: the numbers of NumPy and of the interpreter, the same results as without statistics, rows of a policy, files."""
 import json
 import math
+import subprocess
 import textwrap
 
 import jax
@@ -12,6 +13,7 @@ from test_metrics import fields
 
 import scalide
 from scalide.jax import trace
+from scalide.tool_process import tool_path
 
 random = np.random.default_rng(7)
 PARAMS = {"w1": random.standard_normal((16, 48)).astype("f4") * 0.3, "b1": np.zeros(48, "f4"), "w2": random.standard_normal((48, 8)).astype("f4")}
@@ -228,6 +230,23 @@ def test_scaled_arguments():
     library(x, random.standard_normal((16, 8)).astype("f4"))
     row, exact = row_of(library, "x", "argument"), X.astype("f2").astype("f8") * 2.0**-30
     assert row.amax == np.abs(exact).max() and row.scale == 2.0**-30 and row.rms == pytest.approx(math.sqrt(np.mean(exact**2)), rel=1e-5)
+
+
+def test_the_command_prints_the_same_table(tmp_path):
+    text = "program step(x: f32[24, 16], w: f32[16, 8]) -> (y: f32[24, 8]) {\n  y = dot(x, w) : f32[24, 8]\n}\n"
+    (tmp_path / "step.scl").write_text(text)
+    arrays = {"x": X.copy(), "w": PARAMS["w2"][:16]}
+    arrays["x"][3, 2] = math.inf
+    scalide.save(tmp_path / "in.safetensors", arrays)
+    library = scalide.build(scalide.Program(text), numerics="f8_master", statistics=1)
+    library(*arrays.values())
+    command = [tool_path(), "run", "step.scl", "-n", "f8_master", "-i", "in.safetensors", "-o", "out.safetensors", "--statistics"]
+    printed = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    assert printed == f"{library.statistics()!r}\nout.safetensors: 1 arrays\n"
+    json_rows = json.loads(subprocess.run([*command, "--json"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout)
+    for row, made in zip(library.statistics(), json_rows, strict=True):
+        assert (row.amax, row.scale, row.rms, row.first) == (made["amax"], made["scale"], made["rms"], made["first"])
+        assert [list(pair) for pair in row.histogram] == made["histogram"] and list(row._fields) == [*sorted(made, key=list(row._fields).index)]
 
 
 def test_what_is_missing(program, tmp_path):

@@ -46,7 +46,7 @@ def non_finite(scratch):
     assert found == {"tensor": "b", "relation": "", "operator": "log", "inner": "", "direction": "forward", "scope": "loss", "source": {"file": "log.scl", "line": 4},
                      "index": [1, 2], "axes": ["", ""], "value": "-inf", "step": -1}, found
     refused = scratch.run(*run[:-1], "--json")
-    assert refused.returncode == 1 and "--json needs --check, or --check-finite with --interpret" in refused.stderr, refused.stderr
+    assert refused.returncode == 1 and "--json needs --check, --statistics, or --check-finite with --interpret" in refused.stderr, refused.stderr
     # The head of a batch whose scores overflow, in words of axes; and an operator inside of a composite one.
     scratch.write("scores.scl", 'program p(q: f32[b, 4, 3, 2], k: f32[b, 4, 3, 2]) -> (s: f32[b, 4, 3, 3]) {\n  scope "bhse,bhte->bhst" {\n'
                                 "    s = dot_general(q, k) {contract: [[3], [3]], batch: [[0, 1], [0, 1]]}\n  }\n}\n")
@@ -62,6 +62,29 @@ def non_finite(scratch):
     scratch.write("x.safetensors", safetensors({"x": ("F32", [2, 3], floats(1, 2, 3, 0, 0, 0)), "gain": ("F32", [3], floats(1, 1, 1))}))
     line = scratch.succeed("run", "inside.scl", *run[2:], "real").splitlines()[0]
     assert line == "first non-finite: inside of z, operator rms_norm (its rsqrt) (inside.scl:2), element [1] is inf", line
+
+
+def statistics(scratch, compiled, policy):
+    """The results keep their bits. A folder has the lines that `scalide report` reads. Filters choose rows."""
+    run = ("run", "mixed.scl", "-n", policy, "-i", "in.safetensors", "-o", "counted.safetensors")
+    rows = json.loads(scratch.succeed(*run, "--statistics=folder", "--json"))
+    assert (scratch.path / "counted.safetensors").read_bytes() == (scratch.path / compiled).read_bytes()
+    w = next(row for row in rows if row["tensor"] == "w")
+    amax = max(map(abs, values(scratch.path / "in.safetensors")["w"]))
+    assert (w["amax"], w["elements"], w["step"], w["non_finite"], w["first"]) == (amax, 40, 0, 0, None), (w, amax)
+    assert sum(count for _, count in w["histogram"]) == 40 and w["rms"] > 0 and w["source"]["file"] == "mixed.scl", w
+    (scratch.path / "folder/metrics.jsonl").read_bytes()
+    head, line = (json.loads(line) for line in (scratch.path / "folder/statistics.jsonl").read_text().splitlines())
+    assert [row["tensor"] for row in head["tensors"]] == [row["tensor"] for row in rows] and line["amax"] == [row["amax"] for row in rows], line
+    assert "No run was given" not in scratch.succeed("report", "mixed.scl", "folder", "-o", "page.html")
+    heading, *lines, _ = scratch.succeed(*run, "--statistics", "--tensor", "w").splitlines()
+    assert heading.split()[:6] == ["tensor", "use", "format", "step", "elements", "amax"] and {line.split()[0] for line in lines} == {"w"}, lines
+    for wrong, wanted in ((("--statistics", "--tensor", "xx"), "no row of the table has a tensor that matches 'xx'. Did you mean 'x'?"),
+                          (("--tensor", "x"), "--tensor and --scope need --check or --statistics"),
+                          (("--statistics", "--interpret", "real"), "--interpret excludes --statistics"),
+                          (("--statistics=in.safetensors",), "in.safetensors/metrics.jsonl: cannot open this file: Not a directory. Choose another folder.")):
+        refused = scratch.run(*run, *wrong)
+        assert refused.returncode in (1, 2) and wanted in refused.stderr, refused.stderr
 
 
 def wide_integers(scratch):
@@ -114,6 +137,7 @@ def main(tool, policy, tolerance):
         assert (scratch.path / "profiled.safetensors").read_bytes() == (scratch.path / "compiled.safetensors").read_bytes()
         refused = scratch.run(*profiled[:-1], "0")
         assert refused.returncode != 0 and "--profile" in refused.stderr, refused.stderr
+        statistics(scratch, "compiled.safetensors", policy)
         non_finite(scratch)
         wide_integers(scratch)
     kernels = largest_difference(results["compiled"], results["stored"])

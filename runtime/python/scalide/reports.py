@@ -92,11 +92,11 @@ class Statistic(NamedTuple):
     non_finite: int | None    # infinities and NaNs
     first: int | None         # the row-major index of the first infinity or NaN
     histogram: tuple[tuple[int, int], ...] | None  # (exponent, count) of floor(log2(|x / scale|)), only counts above 0
-    operator: str  # the operator that computes the tensor; "" for an argument
-    scope: str
+    operator: str  # the operator that computes the tensor. "-": an argument
+    scope: str     # the named scopes around the operator. "-": none
     direction: str  # "forward", "backward", "update"; "-": an argument
     source: str
-    policy: str     # the row that asks for the statistics; "": an option of the build
+    policy: str     # the row that asks for the statistics. "-": an option of the build
 
 
 class NonFinite(NamedTuple):
@@ -272,8 +272,8 @@ def statistics(library, native) -> Table:
             continue
         floats = [None if number != number else number for number in (amax, scale, rms)]
         bins = None if histogram[0] < 0 else tuple((first + (i - 1) * octaves, count) for i, count in enumerate(histogram) if count)
-        rows.append(Statistic(tensor, use, dtype, step, elements, *floats, *(None if count < 0 else count for count in counts), bins, op, scope or "-",
-                              direction, _line_of(library, location), policy))  # fmt: skip
+        rows.append(Statistic(tensor, use, dtype, step, elements, *floats, *(None if count < 0 else count for count in counts), bins, op or "-", scope or "-",
+                              direction, _line_of(library, location), policy or "-"))  # fmt: skip
     return Table(rows)
 
 
