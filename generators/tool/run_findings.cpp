@@ -263,6 +263,8 @@ void add_events(const RunLog &log, std::vector<Finding> &findings) {
         std::string axes;
         for (const int64_t axis : event.index) axes += (axes.empty() ? "" : ", ") + std::to_string(axis);
         words += ", at index [" + axes + "]";
+    } else if (event.first >= 0) {
+        words += fmt::format(", at element {} in row-major order", event.first);
     }
     if (!event.op.empty()) words += ". The operator is " + event.op;
     if (!event.scope.empty()) words += (event.op.empty() ? ". It is in " : " in ") + event.scope;

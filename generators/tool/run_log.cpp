@@ -209,8 +209,13 @@ private:
 
     void add_event(int64_t step, const LogJson &event) {
         if (log_.events.size() >= most_events) return;
-        NonFiniteEvent found{step, text_of(event, "tensor"), text_of(event, "operator"), text_of(event, "scope"), text_of(event, "source"),
-                             {}};
+        NonFiniteEvent found{step,
+                             text_of(event, "tensor"),
+                             text_of(event, "operator"),
+                             text_of(event, "scope"),
+                             text_of(event, "source"),
+                             {},
+                             static_cast<int64_t>(std::clamp(number_of(event, "first", -1), -1.0, 1e15))};
         if (const auto index = event.find("index"); index != event.end() && index->is_array())
             for (const LogJson &axis : *index)
                 if (axis.is_number_integer()) found.index.push_back(axis.get<int64_t>());

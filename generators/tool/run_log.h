@@ -51,6 +51,7 @@ struct NonFiniteEvent {
     int64_t step;
     std::string tensor, op, scope, source;
     std::vector<int64_t> index;
+    int64_t first = -1; ///< the row-major index of the first element; -1: unknown
 };
 
 struct MetricPoint {

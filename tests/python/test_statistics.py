@@ -191,6 +191,34 @@ def test_files(program, tmp_path):
     assert tags["amax/x f8_e4m3fn"] == np.float32(row.amax) and tags["log2/x f8_e4m3fn"] == sum(count for _, count in row.histogram)
 
 
+def test_the_first_non_finite_tensor_is_an_event(tmp_path):
+    text = ('program step(x: f32[4, 8], w: f32[8, 3]) -> (y: f32[4, 3]) {\n  scope "head" {\n    e = exp(x) : f32[4, 8]\n'
+            "    y = dot(e, w) : f32[4, 3]\n  }\n}\n")  # fmt: skip
+    program = scalide.Program(text)
+    library = scalide.build(program, numerics="f8_master", statistics=2)
+    x, w = np.zeros((4, 8), "f4"), np.ones((8, 3), "f4")
+    infinite = x.copy()
+    infinite[2, 5] = infinite[3, 1] = 1000
+    with scalide.Metrics(tmp_path / "run", statistics=True, tensorboard=True) as metrics:
+        for number, inputs in enumerate((x, infinite, x, x, infinite, x, infinite, x, x)):  # step 1 does not collect
+            library(inputs, w)
+            metrics.write(number, {"loss": 1.0}, statistics=library)
+    head, *lines = [json.loads(line) for line in (tmp_path / "run/statistics.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines] == [0, 2, 4, 4, 6, 8] and lines[3].pop("time") > 0
+    assert lines[3] == {"step": 4, "non_finite": {"tensor": "e", "use": "stored", "operator": "exp", "format": "bf16", "scope": "head",
+                                                  "direction": "forward", "source": "step.scl:3", "count": 2, "first": 21}}  # fmt: skip
+    program.save(tmp_path / "step.scl")
+    command = [tool_path(), "report", "step.scl", "run", "-o", "page.html"]
+    printed = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    assert ("bad: e is the first tensor with an infinity or a NaN, in step 4, at element 21 in row-major order. The operator is exp in head (step.scl:3)."
+            in printed), printed  # fmt: skip
+    with scalide.Metrics(tmp_path / "healthy", statistics=True) as metrics:
+        for number in range(3):
+            library(x, w)
+            metrics.write(number, {}, statistics=library)
+    assert "non_finite\": {" not in (tmp_path / "healthy/statistics.jsonl").read_text()
+
+
 def tags_of(folder):
     """Returns the last value of each tag: of a scalar its value, of a histogram the number of its elements."""
     (file,) = folder.glob("events.out.tfevents.*")

@@ -51,9 +51,12 @@ scalide_status scalide_metrics_write(scalide_metrics *metrics, int64_t step, con
 /* Queues the statistics of a program: `count` rows of scalide_read_statistics. The first call for a program writes a line that describes
  * its tensors, with the key "scalide": "statistics". Each call writes a line with one list for each number, in the order of the tensors:
  * {"step": 10, "time": .., "amax": [..], "scale": [..], "rms": [..], "zeros": [..], "saturated": [..], "subnormal": [..],
- * "non_finite": [..], "first": [..], "histogram": [[..], ..]}. A number that the newest step did not collect is null. TensorBoard gets
- * scalars, and histograms of log2 of the magnitudes. Errors: as scalide_metrics_write; SCALIDE_INVALID_ARGUMENT if the metrics were opened
- * without the option `statistics`, or if `count` is wrong. */
+ * "non_finite": [..], "first": [..], "histogram": [[..], ..]}. A number that the newest step did not collect is null. After the first
+ * step in which a tensor has an infinity or a NaN, a line names the first such tensor in the order of the program:
+ * {"step": 10, "time": .., "non_finite": {"tensor": "h", "use": "", "operator": "log", "format": "f32", "scope": "head",
+ * "direction": "forward", "source": "net.scl:4", "count": 3, "first": 17}}, with the row-major index of the first such element. TensorBoard
+ * gets scalars, and histograms of log2 of the magnitudes. Errors: as scalide_metrics_write; SCALIDE_INVALID_ARGUMENT if the metrics were
+ * opened without the option `statistics`, or if `count` is wrong. */
 scalide_status scalide_metrics_write_statistics(scalide_metrics *metrics, int64_t step, const scalide_program *program,
                                                 const scalide_statistic *rows, size_t count, char *message, size_t message_size);
 /* Waits until all lines are on the disk. Errors: SCALIDE_FILE_ERROR as in scalide_metrics_write. */

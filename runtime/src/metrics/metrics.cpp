@@ -56,6 +56,7 @@ struct scalide_metrics {
     RecordFile files[file_kinds];
     bool is_open[file_kinds] = {};
     const scalide_program *described = nullptr; // of the last header in the file of statistics
+    bool has_non_finite = false;                // the file has the event of the first infinity or NaN of this program
     bool has_work = false, stopping = false;
     uint64_t asked = 0, answered = 0;   // flushes
     int error = 0, failed_file = 0;     // of the disk, since the last report
@@ -261,6 +262,7 @@ uint64_t queue_statistics(scalide_metrics &metrics, int64_t step, const scalide_
         const size_t room = file.room();
         Text text(file.end(), room);
         print(text);
+        if (text.size() == 0) return 0;
         if (text.size() >= file.capacity()) return text.size();
         add_or_drop(metrics, statistics, text.size(), room);
         return 0;
@@ -269,8 +271,11 @@ uint64_t queue_statistics(scalide_metrics &metrics, int64_t step, const scalide_
         const uint64_t too_long = queue([&](Text &text) { print_statistics_header(text, program); });
         if (too_long > 0) return too_long;
         metrics.described = &program;
+        metrics.has_non_finite = false;
     }
-    const uint64_t too_long = queue([&](Text &text) { print_statistics_line(text, time, step, program, rows); });
+    uint64_t too_long = queue([&](Text &text) { print_statistics_line(text, time, step, program, rows); });
+    if (too_long == 0 && !metrics.has_non_finite)
+        too_long = queue([&](Text &text) { metrics.has_non_finite = print_first_non_finite(text, time, step, program, rows); });
     if (too_long > 0 || !metrics.is_open[events]) return too_long;
     RecordFile &file = metrics.files[events];
     const size_t room = file.room();

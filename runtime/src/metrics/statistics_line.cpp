@@ -155,6 +155,26 @@ void print_statistics_line(Text &text, double time, int64_t step, const scalide_
     text << "]}\n";
 }
 
+bool print_first_non_finite(Text &text, double time, int64_t step, const scalide_program &program, const scalide_statistic *rows) {
+    const int64_t newest = newest_step(program, rows);
+    const scalide_statistic *end = rows + scalide_statistics_count(&program);
+    const scalide_statistic *row = std::find_if(rows, end, [&](const auto &each) { return each.step == newest && each.non_finite > 0; });
+    if (row == end) return false;
+    scalide_statistic_info info;
+    scalide_describe_statistic(&program, static_cast<size_t>(row - rows), &info);
+    print_number(text << "{\"step\": " << step << ", \"time\": ", time);
+    text << ", \"non_finite\": {";
+    print_text(text, "tensor", info.tensor);
+    print_text(text, "use", info.use);
+    print_text(text, "operator", info.op);
+    print_text(text, "format", scalide_dtype_name(info.dtype));
+    print_text(text, "scope", info.scope);
+    print_text(text, "direction", info.direction);
+    print_text(text, "source", info.location);
+    text << "\"count\": " << row->non_finite << ", \"first\": " << row->first << "}}\n";
+    return true;
+}
+
 void put_statistics(Bytes &bytes, double time, int64_t step, const scalide_program &program, const scalide_statistic *rows) {
     const int64_t newest = newest_step(program, rows);
     put_summary(bytes, time, step, [&](Summary &summary) {
