@@ -64,6 +64,24 @@ def non_finite(scratch):
     assert line == "first non-finite: inside of z, operator rms_norm (its rsqrt) (inside.scl:2), element [1] is inf", line
 
 
+def infinite_sums(scratch):
+    """One kernel computes a matmul in a loop and tests the sums. The compiler must not assume that sums are finite."""
+    scratch.write("sums.scl", "program p(h: f32[4, 8], xs: f32[50, 4, 8], w: f32[8, 8]) -> (out: f32[4, 8], good: i32[50], most: f32[50]) {\n"
+                              "  out, good, most = scan(h, xs, w) {length: 50} with body(h: f32[4, 8] inout, x: f32[4, 8] each, w: f32[8, 8])"
+                              " -> (h = next, g: i32[] = g, m: f32[] = m) {\n"
+                              "    a = add(h, x)\n    y = dot(a, w) : f32[4, 8]\n    f = is_finite(y)\n    c = convert_element_type(f) {dtype: i32}\n"
+                              "    g = reduce_sum(c) {axes: [0, 1]}\n    z = abs(y)\n    k = select_n(f, 0.0, z)\n    m = reduce_max(k) {axes: [0, 1]}\n"
+                              "    next = mul(y, 0.0)\n  }\n}\n")  # fmt: skip
+    xs = [1.0] * 1600
+    xs[31 * 32 + 2 * 8 + 5] = float("inf")
+    ones = ("F32", [8, 8], floats(*[1] * 64))
+    scratch.write("sums.safetensors", safetensors({"h": ("F32", [4, 8], floats(*[0] * 32)), "xs": ("F32", [50, 4, 8], floats(*xs)), "w": ones}))
+    scratch.succeed("run", "sums.scl", "-i", "sums.safetensors", "-o", "out.safetensors")
+    found = read_safetensors(scratch.path / "out.safetensors")
+    assert struct.unpack("<50i", found["good"][2]) == tuple([32] * 31 + [24] * 19), found["good"]  # inf * 0 is NaN in later steps
+    assert unpack_floats(found["most"][2]) == tuple([8.0] * 50), found["most"]
+
+
 def statistics(scratch, compiled, policy):
     """The results keep their bits. A folder has the lines that `scalide report` reads. Filters choose rows."""
     run = ("run", "mixed.scl", "-n", policy, "-i", "in.safetensors", "-o", "counted.safetensors")
@@ -138,6 +156,7 @@ def main(tool, policy, tolerance):
         refused = scratch.run(*profiled[:-1], "0")
         assert refused.returncode != 0 and "--profile" in refused.stderr, refused.stderr
         statistics(scratch, "compiled.safetensors", policy)
+        infinite_sums(scratch)
         non_finite(scratch)
         wide_integers(scratch)
     kernels = largest_difference(results["compiled"], results["stored"])

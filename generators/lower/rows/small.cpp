@@ -1,5 +1,6 @@
 #include "expr/base_operators.h"
 #include "lower/formats/formats.h"
+#include "lower/halide/strict.h"
 #include "lower/rows/reduction.h"
 #include "lower/values/outputs.h"
 
@@ -221,7 +222,7 @@ private:
         const Func product =
             sum(type.shape, Halide::Tuple(Halide::cast(word, 0)), lowering_.values.extent(element_count(depths)), add_product);
         lowering_.values.bind(dot.results[0], [product, dtype = type.dtype](const Index &index) -> Expr {
-            return Halide::cast(storage_type(dtype), product(buffer_order(index)));
+            return Halide::cast(storage_type(dtype), without_assumptions(product(buffer_order(index))));
         });
     }
 
