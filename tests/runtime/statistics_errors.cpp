@@ -9,18 +9,21 @@ using namespace scalide::test;
 
 namespace {
 
-const scalide_term no_terms[] = {{4, {-1, -1, -1, -1}}}, b_term[] = {{1, {0, -1, -1, -1}}}, bin_terms[] = {{32, {-1, -1, -1, -1}}},
-                   other_term[] = {{1, {1, -1, -1, -1}}}, b_bins[] = {{32, {0, -1, -1, -1}}};
+const scalide_term no_terms[] = {{4, {-1, -1, -1, -1}}}, b_term[] = {{1, {0, -1, -1, -1}}}, bin_terms[] = {{38, {-1, -1, -1, -1}}},
+                   other_term[] = {{1, {1, -1, -1, -1}}}, b_bins[] = {{38, {0, -1, -1, -1}}};
 const scalide_extent tensor_shape[] = {{b_term, 1}, {no_terms, 1}}, bins[] = {{bin_terms, 1}}, other_symbol[] = {{other_term, 1}},
                      symbolic_bins[] = {{b_bins, 1}}, four_bins[] = {{no_terms, 1}};
 
 /// The sample program with statistics of x. The output `amax` is between outputs of the program itself.
 struct Counted {
-    enum { AMAX = 3, MEAN, SCALE, LARGE, SMALL, ZEROS, NON_FINITE, FIRST, HISTOGRAM, ARGUMENTS };
+    static constexpr uint32_t kinds = SCALIDE_COLLECTS_AMAX | SCALIDE_COLLECTS_RMS | SCALIDE_COLLECTS_ZEROS | SCALIDE_COLLECTS_SUBNORMAL |
+                                      SCALIDE_COLLECTS_NON_FINITE | SCALIDE_COLLECTS_HISTOGRAM;
+    enum { AMAX = 3, MEAN, SCALE, LARGE, SMALL, ZEROS, NON_FINITE, FIRST, CATEGORIES, ARGUMENTS };
     scalide_program program = *sample_program(), collecting = *sample_program();
     std::vector<scalide_buffer> buffers{program.buffers, program.buffers + program.buffer_count};
     std::vector<scalide_argument> arguments{program.arguments, program.arguments + program.argument_count};
-    scalide_collected tensor = {"x", "argument", "", "", nullptr, nullptr, "-", SCALIDE_F32, 2, tensor_shape, 2, -40, 2, {}};
+    scalide_collected tensor = {"x",          "argument", "",  "", nullptr, nullptr,      "-", SCALIDE_F32, 2,
+                                tensor_shape, 2,          -40, 2,  kinds,   {-1, 15, -1}, 0,   {}};
     scalide_statistics_plan plan = {&collecting, 1, &tensor};
 
     Counted() {
@@ -28,11 +31,11 @@ struct Counted {
         arguments[MEAN] = arguments[3];
         buffers[static_cast<size_t>(arguments[MEAN].data_buffer)].index = MEAN;
         std::fill_n(tensor.argument, SCALIDE_STATISTIC_PARTS, -1);
-        const char *const names[] = {"amax", "scale", "large", "small", "zeros", "non_finite", "first", "histogram"};
-        const int32_t indices[] = {AMAX, SCALE, LARGE, SMALL, ZEROS, NON_FINITE, FIRST, HISTOGRAM}, parts[] = {0, 1, 2, 3, 4, 7, 8, 9};
+        const char *const names[] = {"amax", "scale", "large", "small", "zeros", "non_finite", "first", "categories"};
+        const int32_t indices[] = {AMAX, SCALE, LARGE, SMALL, ZEROS, NON_FINITE, FIRST, CATEGORIES}, parts[] = {0, 1, 2, 3, 4, 7, 8, 9};
         for (size_t i = 0; i < 8; ++i) {
             const int32_t dtype = parts[i] < SCALIDE_PART_ZEROS ? SCALIDE_F32 : SCALIDE_I32;
-            const bool is_table = parts[i] == SCALIDE_PART_HISTOGRAM;
+            const bool is_table = parts[i] == SCALIDE_PART_CATEGORIES;
             arguments[static_cast<size_t>(indices[i])] = {names[i], SCALIDE_OUTPUT, static_cast<int32_t>(buffers.size()), -1, 0};
             buffers.push_back({names[i], dtype, is_table ? 1 : 0, is_table ? bins : nullptr, SCALIDE_STORAGE_DATA, indices[i], 0, 0,
                                SCALIDE_WHOLE, nullptr, nullptr});
@@ -64,7 +67,8 @@ const char *const head = "the program of the statistics", *const tensors = "the 
                   *const names = "a name of a tensor with statistics", *const dtype = "the dtype of a tensor with statistics",
                   *const shape = "the shape of a tensor with statistics", *const every = "the steps that collect statistics",
                   *const histogram = "the bins of a histogram", *const numbers = "the numbers of a tensor with statistics",
-                  *const output = "an output for statistics", *const arguments = "the arguments of the program of the statistics";
+                  *const categories = "the categories of a tensor with statistics", *const output = "an output for statistics",
+                  *const arguments = "the arguments of the program of the statistics";
 
 const Case cases[] = {
     {"no_program", head, [](Counted &c) { c.plan.program = nullptr; }},
@@ -90,7 +94,15 @@ const Case cases[] = {
     {"large_squares_alone", numbers, [](Counted &c) { c.tensor.argument[SCALIDE_PART_SMALL_SQUARES] = -1; }},
     {"squares_without_scale", numbers,
      [](Counted &c) { c.tensor.argument[SCALIDE_PART_LARGE_SQUARES] = c.tensor.argument[SCALIDE_PART_SCALE] = -1; }},
-    {"index_without_number", numbers, [](Counted &c) { c.tensor.argument[SCALIDE_PART_NON_FINITE] = -1; }},
+    {"number_without_index", numbers, [](Counted &c) { c.tensor.argument[SCALIDE_PART_FIRST] = -1; }},
+    {"zeros_without_number", numbers, [](Counted &c) { c.tensor.argument[SCALIDE_PART_ZEROS] = -1; }},
+    {"subnormals_without_limit", numbers, [](Counted &c) { c.tensor.first[1] = -1; }},
+    {"counts_without_categories", numbers, [](Counted &c) { c.tensor.argument[SCALIDE_PART_CATEGORIES] = -1; }},
+    {"unknown_kind", numbers, [](Counted &c) { c.tensor.collects |= 128; }},
+    {"limit_of_zero", categories, [](Counted &c) { c.tensor.first[1] = 0; }},
+    {"limit_of_infinities", categories, [](Counted &c) { c.tensor.first[1] = 37; }},
+    {"negative_limit", categories, [](Counted &c) { c.tensor.first[1] = -2; }},
+    {"limits_out_of_order", categories, [](Counted &c) { c.tensor.first[0] = 15; }},
     {"argument_out_of_range", output, [](Counted &c) { c.tensor.argument[SCALIDE_PART_AMAX] = Counted::ARGUMENTS; }},
     {"argument_below_range", output, [](Counted &c) { c.tensor.argument[SCALIDE_PART_AMAX] = -2; }},
     {"argument_twice", output, [](Counted &c) { c.tensor.argument[SCALIDE_PART_SATURATED] = Counted::ZEROS; }},
@@ -98,16 +110,16 @@ const Case cases[] = {
     {"count_as_f32", output, [](Counted &c) { c.buffer(Counted::ZEROS).dtype = SCALIDE_F32; }},
     {"amax_as_f64", output, [](Counted &c) { c.buffer(Counted::AMAX).dtype = SCALIDE_F64; }},
     {"amax_with_axes", output, [](Counted &c) { c.buffer(Counted::AMAX).rank = 1, c.buffer(Counted::AMAX).shape = bins; }},
-    {"histogram_without_axes", output, [](Counted &c) { c.buffer(Counted::HISTOGRAM).rank = 0; }},
-    {"histogram_of_4", output, [](Counted &c) { c.buffer(Counted::HISTOGRAM).shape = four_bins; }},
-    {"histogram_of_symbols", output, [](Counted &c) { c.buffer(Counted::HISTOGRAM).shape = symbolic_bins; }},
+    {"categories_without_axes", output, [](Counted &c) { c.buffer(Counted::CATEGORIES).rank = 0; }},
+    {"categories_of_4", output, [](Counted &c) { c.buffer(Counted::CATEGORIES).shape = four_bins; }},
+    {"categories_of_symbols", output, [](Counted &c) { c.buffer(Counted::CATEGORIES).shape = symbolic_bins; }},
     {"number_of_the_program", arguments, [](Counted &c) { c.tensor.argument[SCALIDE_PART_AMAX] = Counted::MEAN; }},
     {"other_name", arguments, [](Counted &c) { c.arguments[0].name = "y"; }},
     {"other_role", arguments, [](Counted &c) { c.arguments[1].role = SCALIDE_STATE; }},
     {"other_dtype", arguments, [](Counted &c) { c.buffer(2).dtype = SCALIDE_F16; }},
     {"other_rank", arguments, [](Counted &c) { c.buffer(0).rank = 1; }},
     {"scaled", arguments, [](Counted &c) { c.scale_y(); }},
-    {"further_argument", arguments, [](Counted &c) { c.tensor.argument[SCALIDE_PART_ZEROS] = -1; }},
+    {"further_argument", arguments, [](Counted &c) { c.tensor.argument[SCALIDE_PART_ZEROS] = -1, c.tensor.collects &= ~4u; }},
     {"missing_argument", arguments,
      [](Counted &c) { c.tensor.argument[SCALIDE_PART_SATURATED] = Counted::MEAN, c.buffer(Counted::MEAN).dtype = SCALIDE_I32; }},
 };

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "bind/check.h"
 #include "bind/check_blocks.h"
+#include "scalide/statistics.h"
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -22,9 +23,9 @@ constexpr PartType part_types[SCALIDE_STATISTIC_PARTS] = {
 /// 2^1100 is beyond all formats.
 constexpr int32_t most_exponent = 1100;
 
-bool is_number_of_bins(const scalide_extent &extent) {
+bool is_number_of_categories(const scalide_extent &extent) {
     const auto is_none = [](int32_t symbol) { return symbol < 0; };
-    return extent.count == 1 && extent.terms[0].coefficient == SCALIDE_STATISTIC_BINS &&
+    return extent.count == 1 && extent.terms[0].coefficient == SCALIDE_STATISTIC_CATEGORIES &&
            std::all_of(std::begin(extent.terms[0].symbol), std::end(extent.terms[0].symbol), is_none);
 }
 
@@ -33,7 +34,7 @@ bool good_output(const scalide_program &program, int32_t argument, const PartTyp
     const scalide_argument &output = program.arguments[argument];
     const scalide_buffer &buffer = program.buffers[output.data_buffer];
     return output.role == SCALIDE_OUTPUT && output.scale_buffer < 0 && buffer.dtype == type.dtype && buffer.rank == type.rank &&
-           (type.rank == 0 || is_number_of_bins(buffer.shape[0]));
+           (type.rank == 0 || is_number_of_categories(buffer.shape[0]));
 }
 
 bool good_outputs(const scalide_program &program, const scalide_collected &tensor) {
@@ -48,12 +49,42 @@ bool good_tensor_shape(const scalide_program &program, const scalide_collected &
                        [&](const scalide_extent &extent) { return good_extent(program, extent); });
 }
 
-/// A root of a mean square needs two sums, or one sum and the scale. An index of an infinity needs their number.
+/// From which number or category each kind follows.
+struct KindSource {
+    uint32_t kind;
+    int32_t part, limit; ///< -1: the kind needs no limit
+    bool has_categories; ///< the categories are enough
+};
+constexpr KindSource kind_sources[] = {
+    {SCALIDE_COLLECTS_AMAX, SCALIDE_PART_AMAX, -1, false},         {SCALIDE_COLLECTS_RMS, SCALIDE_PART_SMALL_SQUARES, -1, false},
+    {SCALIDE_COLLECTS_ZEROS, SCALIDE_PART_ZEROS, 0, true},         {SCALIDE_COLLECTS_SATURATED, SCALIDE_PART_SATURATED, 2, true},
+    {SCALIDE_COLLECTS_SUBNORMAL, SCALIDE_PART_SUBNORMAL, 1, true}, {SCALIDE_COLLECTS_NON_FINITE, SCALIDE_PART_NON_FINITE, -1, true},
+    {SCALIDE_COLLECTS_NON_FINITE, SCALIDE_PART_FIRST, -1, false},  {SCALIDE_COLLECTS_HISTOGRAM, SCALIDE_PART_CATEGORIES, -1, true},
+};
+constexpr uint32_t all_kinds = 2 * SCALIDE_COLLECTS_HISTOGRAM - 1;
+
+/// A root of a mean square needs two sums, or one sum and the scale.
 bool good_parts(const scalide_collected &tensor) {
     const auto has = [&](int32_t part) { return tensor.argument[part] >= 0; };
+    const auto is_given = [&](const KindSource &source) {
+        const bool is_category =
+            source.has_categories && has(SCALIDE_PART_CATEGORIES) && (source.limit < 0 || tensor.first[source.limit] >= 0);
+        return !(tensor.collects & source.kind) || has(source.part) || is_category;
+    };
     const bool is_split = has(SCALIDE_PART_LARGE_SQUARES), is_summed = has(SCALIDE_PART_SMALL_SQUARES);
-    return (!is_split || is_summed) && (!is_summed || is_split || has(SCALIDE_PART_SCALE)) &&
-           has(SCALIDE_PART_FIRST) == has(SCALIDE_PART_NON_FINITE);
+    return (!is_split || is_summed) && (!is_summed || is_split || has(SCALIDE_PART_SCALE)) && tensor.collects <= all_kinds &&
+           std::all_of(std::begin(kind_sources), std::end(kind_sources), is_given);
+}
+
+/// The limits have categories between those of zeros and of infinities, in their order.
+bool good_limits(const scalide_collected &tensor) {
+    int32_t before = 0;
+    for (const int32_t first : tensor.first) {
+        if (first == -1) continue;
+        if (first <= before || first > SCALIDE_STATISTIC_CATEGORIES - 2) return false;
+        before = first;
+    }
+    return true;
 }
 
 /// Returns the wrong field of a tensor, or nullptr.
@@ -64,6 +95,7 @@ const char *wrong_field(const scalide_program &program, const scalide_collected 
     if (tensor.every < 1) return "the steps that collect statistics";
     if (tensor.octaves < 1 || tensor.octaves > most_exponent || std::abs(tensor.first_exponent) > most_exponent)
         return "the bins of a histogram";
+    if (!good_limits(tensor)) return "the categories of a tensor with statistics";
     if (!good_parts(tensor)) return "the numbers of a tensor with statistics";
     return good_outputs(program, tensor) ? nullptr : "an output for statistics";
 }
