@@ -71,18 +71,6 @@ void add_unsafe_sites(const std::string &policy, const ReportJson &sites, std::v
          "loss scaler."});
 }
 
-/// A library that Python built cites lines of the program. If the program names other lines for its
-/// tensors, the report cites them.
-void cite_program(RunLog &log, const Program &program) {
-    std::map<std::string, const Location *> places;
-    for (const Node &node : program.nodes)
-        for (const ValueId result : node.results) places.emplace(program.value_name(result), &node.location);
-    for (LoggedTensor &tensor : log.tensors) {
-        const auto place = places.find(tensor.tensor);
-        if (place != places.end() && tensor.source.starts_with(program.name + ".scl:")) tensor.source = short_place(*place->second, "-");
-    }
-}
-
 /// Adds the names of all arrays of a program, and of its loops and branches.
 void add_names(const Program &program, std::set<std::string> &names) {
     for (const Value &value : program.values) names.insert(value.name);
@@ -116,13 +104,14 @@ struct ReportCommand {
         const Program loaded = program.load_program(rulebook);
         std::vector<PageFinding> findings;
         ReportJson data = {{"program", loaded.name}};
-        describe_runs(loaded, data, findings);
+        const Program inlined = run_passes(loaded, rulebook, {.checks_types = build.checks_types}, Stage::calls).forms.main.program;
+        describe_runs(inlined, data, findings);
         data["policies"] = ReportJson::array();
         std::vector<Finding> unsafe;
         for (const std::string &name : policies)
             data["policies"].push_back(describe(loaded, rulebook, program.load_numerics(name), unsafe));
         for (Finding &finding : unsafe) findings.push_back({std::move(finding), -1});
-        data["graph"] = describe_graph(run_passes(loaded, rulebook, {.checks_types = build.checks_types}, Stage::calls).forms.main.program);
+        data["graph"] = describe_graph(inlined);
         finish(data, findings, loaded.name);
     }
 
@@ -134,6 +123,7 @@ private:
         if (!against.empty()) other = read_run({against.begin(), against.end()});
         data["runs"] = ReportJson::array();
         const bool takes_policies = policies.empty();
+        const RunProgram facts(loaded);
         const std::vector<std::vector<std::filesystem::path>> groups = by_run(runs);
         std::vector<std::string> names;
         for (size_t k = 0; k < groups.size(); k++) {
@@ -141,8 +131,8 @@ private:
             RunLog log = read_run(groups[k], &watch);
             make_unique(log.name, names);
             names.push_back(log.name);
-            cite_program(log, loaded);
-            std::vector<Finding> found = explain_run(log, watch.tracks(), other ? &*other : nullptr);
+            facts.cite_lines(log);
+            std::vector<Finding> found = explain_run(log, watch, facts, other ? &*other : nullptr);
             check_program(log, loaded, found);
             if (takes_policies) add_policy(log, found);
             sort_findings(found);

@@ -27,15 +27,26 @@ constexpr FindingKind finding_kinds[] = {
      "Compare the scale with amax in the plot of the tensor. The rule of the policy chooses how the scale is computed."},
     {"saturation", Severity::bad,
      "The scale is too small for these values. Use a current scale, a larger margin, or calibrate again with data such as these."},
+    {"vanished", Severity::bad,
+     "Look at this step: a scale of 0, a mask that removes everything, or units that died. All tensors after it lack its numbers."},
+    {"replaced state", Severity::bad,
+     "Look at what happened between the steps: a checkpoint with a wrong scale, or code that changed the state. If the step itself made "
+     "the change, look at the learning rate."},
     {"jump", Severity::bad,
      "Look for the cause in this step: an unusual batch, or a checkpoint with a wrong scale. Compare the tensor with its siblings."},
     {"sibling", Severity::bad, "Compare the scale and the data of this tensor in the checkpoint with its siblings."},
+    {"stagnation", Severity::bad,
+     "Keep a copy of the state in f32 (a policy with '_master'), round at random ('f16_scaled'), or use larger updates."},
     {"underflow", Severity::warn,
      "Give this conversion a scale ('scale: {by: max}'), use a format with more exponent bits, or scale the loss."},
     {"zero gradient", Severity::bad,
      "Nothing before this operator trains. Find the first tensor of the backward pass whose elements become 0, and give it a scale."},
     {"zero tensor", Severity::warn,
      "All units before it may be dead, or its input is empty. Look at the tensors that it is computed from."},
+    {"no gradient", Severity::warn, "Look for a stop_gradient, or for a loss that does not depend on it."},
+    {"saturated units", Severity::warn,
+     "Gradients through these units are about 0. Make the weights or the inputs before them smaller, or normalize the inputs."},
+    {"zero argument", Severity::warn, "If it is a parameter, its updates are 0. If it is data, the batches are empty."},
     {"constant parameter", Severity::warn,
      "Its updates may be 0, or smaller than the spacing of its format. Look at its gradient and at the learning rate, or keep a copy in "
      "f32."},
@@ -97,9 +108,11 @@ double median_of(std::vector<double> values) {
     return *middle;
 }
 
-/// Returns the name of a tensor with `#` instead of each number: tensors of repeated layers have the same pattern.
-std::string pattern_of(const LoggedTensor &tensor) {
+/// Returns the name of a tensor with `#` instead of each number: tensors of repeated layers have the same pattern. Names of computed
+/// tensors may be numbers alone, so the operator and the source line also count.
+std::string pattern_of(const LoggedTensor &tensor, const RunProgram &program) {
     std::string pattern = tensor.use + "|" + tensor.format + "|" + tensor.direction + "|";
+    if (!program.is_argument(tensor)) pattern += tensor.op + "|" + tensor.source + "|";
     for (const char letter : tensor.tensor) {
         if (letter >= '0' && letter <= '9') {
             if (pattern.back() != '#') pattern += '#';
@@ -113,8 +126,9 @@ std::string pattern_of(const LoggedTensor &tensor) {
 /// The findings about the statistics of one tensor.
 class TensorFindings {
 public:
-    TensorFindings(const LoggedTensor &tensor, int index, const TensorTrack &track, std::vector<Finding> &findings)
-        : tensor_(tensor), track_(track), index_(index), findings_(findings) {}
+    TensorFindings(const RunLog &log, size_t index, const RunWatch &watch, const RunProgram &program, std::vector<Finding> &findings)
+        : log_(log), tensor_(log.tensors[index]), watch_(watch), track_(watch.tracks()[index]), program_(program),
+          is_state_(program.is_state(tensor_) || tensor_.use.starts_with("inout")), index_(static_cast<int>(index)), findings_(findings) {}
 
     void add_all() {
         add_non_finite();
@@ -122,8 +136,11 @@ public:
         add_saturation();
         add_jump(track_.amax_jump, "its largest magnitude");
         if (track_.amax_jump.step < 0) add_jump(track_.scale_jump, "its scale");
+        add_replaced();
+        add_vanished();
+        add_saturated_units();
         add_growth();
-        add_constant();
+        if (is_state_) add_stagnation();
         add_losses();
     }
 
@@ -158,11 +175,20 @@ private:
         const double share = tensor_.elements > 0 ? track_.saturated / tensor_.elements : 0;
         if (track_.saturated_step < 0 || share < run_limits::saturated) return;
         std::string words = fmt::format(": up to {} of its elements saturate, from step {} on", percent(share), track_.saturated_step);
-        const double bound = tensor_.largest * (track_.saturated_scale >= 0 ? track_.saturated_scale : 1);
+        const double bound = tensor_.largest * (track_.is_scaled ? track_.saturated_scale : 1);
         if (bound > 0 && track_.saturated_amax > 0)
-            words += fmt::format(". Its largest magnitude is {}, which is {:.4g} times the largest number that {} holds with its scale",
-                                 number_text(track_.saturated_amax), track_.saturated_amax / bound, tensor_.format);
-        add("saturation", track_.saturated_step, words + ".");
+            words += fmt::format(". Its largest magnitude is {}, which is {:.4g} times the largest number that {} holds {}",
+                                 number_text(track_.saturated_amax), track_.saturated_amax / bound, tensor_.format,
+                                 track_.is_scaled ? "with its scale" : "without a scale");
+        add("saturation", track_.saturated_step, words + "." + operator_text());
+        if (!track_.is_scaled)
+            findings_.back().todo = "Give the conversion a scale ('scale: {by: max}'), use a format with more exponent bits, or make the "
+                                    "values smaller.";
+    }
+
+    std::string operator_text() const {
+        const std::string producer = program_.producer_of(tensor_);
+        return producer.empty() ? "" : fmt::format(" Its operator is {}.", producer);
     }
 
     void add_jump(const Jump &jump, const std::string &what) {
@@ -171,8 +197,58 @@ private:
                                   : 2 * jump.stays > jump.lines ? " It stays there afterwards."
                                                                 : " It returns afterwards.";
         add("jump", jump.step,
-            fmt::format(": {} grows {} times from step {} to step {}, from {} to {}.{}", what, times(jump.to - jump.from), jump.before,
-                        jump.step, number_text(std::exp2(jump.from)), number_text(std::exp2(jump.to)), later));
+            fmt::format(": {} grows {} times from step {} to step {}, from {} to {}.{}{}", what, times(jump.to - jump.from), jump.before,
+                        jump.step, number_text(std::exp2(jump.from)), number_text(std::exp2(jump.to)), later,
+                        changed_between(jump.before, jump.step)));
+    }
+
+    /// A state whose rms changes far more than in all steps before. A wrong scale of a checkpoint multiplies all elements.
+    void add_replaced() {
+        const Jump &jump = track_.rms_jump;
+        if (!is_state_ || jump.step < 0 || jump.step == track_.amax_jump.step) return;
+        add("replaced state", jump.step,
+            fmt::format(
+                ": its root mean square changes by a factor of {} from step {} to step {}, from {} to {}, and by {} at most between "
+                "the lines before.{}",
+                number_text(std::exp2(jump.to - jump.from)), jump.before, jump.step, number_text(std::exp2(jump.from)),
+                number_text(std::exp2(jump.to)), fmt::format("{:.2g} %", 100 * (std::exp2(track_.usual_rms_change) - 1)),
+                changed_between(jump.before, jump.step)));
+    }
+
+    /// A tanh whose rms is near its limit has a derivative near 0: 1 - 0.95^2 = 0.1.
+    void add_saturated_units() {
+        if (track_.last_rms >= run_limits::saturated_units && track_.first_amax <= 1 && program_.operator_of(tensor_) == "tanh")
+            add("saturated units", -1,
+                fmt::format(" has the root mean square {}, and its operator {} ends at 1: most of its units are at their limit.",
+                            number_text(track_.last_rms), program_.producer_of(tensor_)));
+    }
+
+    /// A tensor that becomes 0 as a whole, and stays so.
+    void add_vanished() {
+        if (track_.vanished_lines < run_limits::vanished_lines || 2 * track_.vanished_lines < track_.lines_since_vanished ||
+            2 * track_.empty_lines > track_.lines)
+            return;
+        add("vanished", track_.vanished_step,
+            fmt::format(" is exactly 0 from step {} on. Its largest magnitude was {} before.{}{}", track_.vanished_step,
+                        number_text(track_.vanished_amax), operator_text(), changed_between(track_.vanished_before, track_.vanished_step)));
+    }
+
+    /// Returns the rms of a tensor in one step; not_collected if the columns have it no more.
+    float rms_in(int64_t step, int tensor) const {
+        const auto column =
+            std::ranges::find_if(log_.columns, [&](const StepColumn &each) { return each.first == step && each.last == step; });
+        const auto index = static_cast<size_t>(tensor);
+        return column == log_.columns.end() || index >= column->samples.size() ? not_collected : column->samples[index][RunStatistic::rms];
+    }
+
+    /// Says if a state is not what the step before has written.
+    std::string changed_between(int64_t before, int64_t step) const {
+        const int update = is_state_ && step == before + 1 ? program_.update_of(tensor_, log_) : -1;
+        if (update < 0) return "";
+        const float wrote = rms_in(before, update), reads = rms_in(step, index_);
+        if (!(wrote > 0) || reads < 0 || std::abs(std::log2(reads / wrote)) < run_limits::replaced) return "";
+        return fmt::format(" Step {} wrote the root mean square {}, and step {} reads {}: the state was changed between the steps.", before,
+                           number_text(wrote), step, number_text(reads));
     }
 
     void add_growth() {
@@ -184,18 +260,39 @@ private:
                             number_text(track_.first_amax), number_text(track_.last_amax)));
     }
 
-    void add_constant() {
-        if (tensor_.use.starts_with("inout") && track_.constant_lines >= run_limits::constant_lines &&
-            track_.constant_lines == track_.lines)
+    /// A number moves only by more than half of the spacing of its format. A scaled state may be rounded at random.
+    void add_stagnation() {
+        if (program_.is_state(tensor_) && program_.largest_update(tensor_, log_, {}) == 0)
+            return add("no gradient", -1, " never changes, because its update is 0 for all data: no gradient reaches it.");
+        const std::optional<Dtype> format = tensor_.use.ends_with("argument") ? parse_dtype(tensor_.format) : std::nullopt;
+        if (format && is_float(*format) && !track_.is_scaled && track_.rms > 0) {
+            std::vector<float> amax;
+            for (const TensorTrack &track : watch_.tracks()) amax.push_back(track.non_finite_step < 0 ? track.most_amax : not_collected);
+            const double update = program_.largest_update(tensor_, log_, amax);
+            const double spacing =
+                std::exp2(std::floor(std::log2(track_.rms)) - (*format == Dtype::f32 ? 23 : format_of(*format).mantissa_bits));
+            if (update < spacing / 2 && update > 0)
+                return add(
+                    "stagnation", -1,
+                    fmt::format(": its updates are at most {} in all lines, which is less than half the spacing of {} ({}) at its root "
+                                "mean square, {}. So most of its elements never change.",
+                                number_text(update), tensor_.format, number_text(spacing), number_text(track_.rms)));
+        }
+        if (track_.constant_lines >= run_limits::constant_lines && track_.constant_lines == track_.lines)
             add("constant parameter", -1,
                 fmt::format(" does not change: its root mean square is {} in all {} lines of statistics.", number_text(track_.rms),
                             track_.lines));
     }
 
     void add_losses() {
-        if (track_.lines > 0 && 2 * track_.empty_lines > track_.lines)
-            return add(tensor_.direction == "backward" ? "zero gradient" : "zero tensor", -1,
-                       fmt::format(" is exactly 0 in {} of {} lines of statistics.", track_.empty_lines, track_.lines));
+        if (track_.lines > 0 && 2 * track_.empty_lines > track_.lines) {
+            if (program_.is_always_zero(tensor_)) return;
+            const char *kind = program_.is_argument(tensor_)     ? "zero argument"
+                               : tensor_.direction == "backward" ? "zero gradient"
+                                                                 : "zero tensor";
+            return add(kind, -1,
+                       fmt::format(" is exactly 0 in {} of {} lines of statistics.{}", track_.empty_lines, track_.lines, operator_text()));
+        }
         if (track_.zero_lines == 0 || tensor_.elements <= 0) return;
         const double zeros = track_.zero_sum / track_.zero_lines / tensor_.elements,
                      subnormal = track_.subnormal_sum / track_.zero_lines / tensor_.elements;
@@ -205,17 +302,56 @@ private:
                         percent(zeros), tensor_.format, percent(subnormal), track_.zero_lines));
     }
 
+    const RunLog &log_;
     const LoggedTensor &tensor_;
+    const RunWatch &watch_;
     const TensorTrack &track_;
+    const RunProgram &program_;
+    bool is_state_;
     int index_;
     std::vector<Finding> &findings_;
 };
 
+/// A gradient is exactly 0 because of the first tensor before it that loses its elements: this tensor is the cause.
+void promote_causes(const RunLog &log, std::vector<Finding> &findings) {
+    std::optional<int> first;
+    for (const Finding &finding : findings)
+        if (finding.kind == "zero gradient") first = std::min(first.value_or(finding.position), finding.position);
+    if (!first) return;
+    for (Finding &finding : findings) {
+        if (finding.tensor < 0 || finding.position > *first) continue;
+        const bool is_lost = finding.kind == "underflow" && log.tensors[static_cast<size_t>(finding.tensor)].direction == "backward";
+        if (is_lost || finding.kind == "zero tensor") finding.severity = Severity::bad;
+    }
+}
+
+/// Says what can be the reason for the first infinity or NaN of the run.
+void explain_non_finite(const RunLog &log, const RunWatch &watch, const RunProgram &program, std::vector<Finding> &findings) {
+    const auto before = [](const Finding &a, const Finding &b) {
+        return std::tuple(a.position, a.tensor) < std::tuple(b.position, b.tensor);
+    };
+    Finding *first = nullptr;
+    for (Finding &finding : findings)
+        if (finding.kind == "non-finite" && finding.step == watch.non_finite_step() && finding.tensor >= 0 &&
+            (!first || before(finding, *first)))
+            first = &finding;
+    if (first == nullptr) return;
+    const LoggedTensor &tensor = log.tensors[static_cast<size_t>(first->tensor)];
+    if (program.is_argument(tensor)) {
+        first->text += " It is an argument, so the program does not make it.";
+        first->todo = program.is_state(tensor) ? "Look at the checkpoint, or at the code that made this state."
+                                               : "Look for it in the data of this step, and check data before a step.";
+    } else if (const std::string reason = program.reason_of(tensor, log, watch.amax_then()); !reason.empty()) {
+        first->text += " The tensors before it are finite, so it comes from " + reason + ".";
+        first->todo = "'Library.first_non_finite(..., interpret=\"stored\")' names the element, if you replay the step.";
+    }
+}
+
 /// Compares each tensor with the tensors that have its name except for numbers: the same parameter of other layers.
-void add_siblings(const RunLog &log, const std::vector<TensorTrack> &tracks, std::vector<Finding> &findings) {
+void add_siblings(const RunLog &log, const std::vector<TensorTrack> &tracks, const RunProgram &program, std::vector<Finding> &findings) {
     std::map<std::string, std::vector<size_t>> groups;
     for (size_t i = 0; i < tracks.size(); i++)
-        if (tracks[i].first_amax > 0) groups[pattern_of(log.tensors[i])].push_back(i);
+        if (tracks[i].first_amax > 0) groups[pattern_of(log.tensors[i], program)].push_back(i);
     for (const auto &[pattern, members] : groups) {
         std::vector<double> exponents;
         for (const size_t each : members) exponents.push_back(std::log2(tracks[each].first_amax));
@@ -237,12 +373,12 @@ void add_odd_formats(const RunLog &log, std::vector<Finding> &findings) {
     size_t count = 0;
     for (size_t i = 0; i < log.tensors.size(); i++) {
         const LoggedTensor &tensor = log.tensors[i];
-        if (tensor.direction != "forward" || (!tensor.op.starts_with("dot_general") && !tensor.op.starts_with("conv_"))) continue;
+        if (tensor.direction == "backward" || (!tensor.use.starts_with("dot_general") && !tensor.use.starts_with("conv_"))) continue;
         operands[tensor.format].push_back(static_cast<int>(i));
         count++;
     }
     const auto odd = operands.find("f8_e5m2");
-    if (odd == operands.end() || 4 * odd->second.size() > count) return;
+    if (odd == operands.end() || 2 * odd->second.size() > count) return;
     for (const int index : odd->second)
         findings.push_back(
             finding_of("odd format",
@@ -271,6 +407,7 @@ void add_events(const RunLog &log, std::vector<Finding> &findings) {
     if (!event.source.empty()) words += " (" + event.source + ")";
     findings.push_back(
         finding_of("non-finite", words + ".", known == log.tensors.end() ? -1 : static_cast<int>(known - log.tensors.begin()), event.step));
+    findings.back().position = -1;
 }
 
 /// Median and time of the last losses.
@@ -398,7 +535,8 @@ void sort_findings(std::vector<Finding> &findings) {
     };
     std::ranges::stable_sort(findings, [&](const Finding &a, const Finding &b) {
         const auto step_of = [](const Finding &each) { return each.step < 0 ? std::numeric_limits<int64_t>::max() : each.step; };
-        return std::tuple(a.severity, step_of(a), rank(a), a.tensor) < std::tuple(b.severity, step_of(b), rank(b), b.tensor);
+        return std::tuple(a.severity, step_of(a), a.position, rank(a), a.tensor) <
+               std::tuple(b.severity, step_of(b), b.position, rank(b), b.tensor);
     });
 }
 
@@ -408,15 +546,20 @@ std::string loss_of(const RunLog &log) {
     return found == log.metric_names.end() ? "" : *found;
 }
 
-std::vector<Finding> explain_run(const RunLog &log, const std::vector<TensorTrack> &tracks, const RunLog *against) {
+std::vector<Finding> explain_run(const RunLog &log, const RunWatch &watch, const RunProgram &program, const RunLog *against) {
     std::vector<Finding> findings;
-    for (size_t i = 0; i < tracks.size(); i++) TensorFindings(log.tensors[i], static_cast<int>(i), tracks[i], findings).add_all();
+    for (size_t i = 0; i < watch.tracks().size(); i++) TensorFindings(log, i, watch, program, findings).add_all();
     if (!log.events.empty()) { // an event names the first tensor of a step, which the counts of the step cannot tell
         std::erase_if(findings, [](const Finding &finding) { return finding.kind == "non-finite"; });
         add_events(log, findings);
     }
-    add_siblings(log, tracks, findings);
+    add_siblings(log, watch.tracks(), program, findings);
     add_odd_formats(log, findings);
+    const std::vector<int> positions = program.positions(log);
+    for (Finding &finding : findings)
+        if (finding.tensor >= 0) finding.position = positions[static_cast<size_t>(finding.tensor)];
+    explain_non_finite(log, watch, program, findings);
+    promote_causes(log, findings);
     add_loss(log, findings);
     add_loss_scale(log, findings);
     if (against) add_difference(log, *against, findings);

@@ -15,17 +15,21 @@ void TensorTrack::see(int64_t step, const Sample &sample) {
     const bool is_infinite = sample[RunStatistic::non_finite] > 0 || std::isinf(amax);
     if (non_finite_step < 0 && is_infinite) non_finite_step = step;
     if (infinite_scale_step < 0 && std::isinf(scale)) infinite_scale_step = step;
+    is_scaled |= sample.has(RunStatistic::scale);
+    if (!is_infinite) see_vanishing(step, amax);
     see_shares(step, sample);
     see_ratio(step, amax, scale);
     if (is_positive(amax)) {
         see_jump(step, std::log2(amax), amax_, amax_jump);
         if (first_amax < 0) first_amax = amax;
         last_amax = amax;
+        most_amax = std::max(most_amax, amax);
     }
     if (rms < 0) rms = sample[RunStatistic::rms];
     if (rms > 0 && sample[RunStatistic::rms] == rms) constant_lines++;
+    see_rms(step, sample[RunStatistic::rms]);
     if (is_positive(scale)) see_jump(step, std::log2(scale), scale_, scale_jump);
-    if (amax == 0) empty_lines++;
+    if (amax == 0 && !is_infinite) empty_lines++;
     last_step = step;
 }
 
@@ -59,6 +63,29 @@ void TensorTrack::see_jump(int64_t step, double exponent, Recent &before, Jump &
     before.add(exponent);
 }
 
+void TensorTrack::see_vanishing(int64_t step, float amax) {
+    if (amax == 0 && vanished_step < 0 && amax_.is_known()) {
+        vanished_step = step;
+        vanished_before = last_step;
+        vanished_amax = last_amax;
+    }
+    if (vanished_step < 0) return;
+    lines_since_vanished++;
+    vanished_lines += amax == 0;
+}
+
+void TensorTrack::see_rms(int64_t step, float now) {
+    if (is_positive(now) && is_positive(last_rms)) {
+        const double change = std::abs(std::log2(now / last_rms)), usual = rms_.is_known() ? rms_.largest() : change;
+        if (rms_jump.step < 0 && change >= run_limits::replaced && change >= run_limits::replaced_more * usual) {
+            rms_jump = {step, last_step, std::log2(last_rms), std::log2(now), 0, 0};
+            usual_rms_change = usual;
+        }
+        rms_.add(change);
+    }
+    last_rms = now;
+}
+
 /// Follows scale / amax. Where it is far above its usual values for some lines, the scale does not fit the tensor.
 void TensorTrack::see_ratio(int64_t step, float amax, float scale) {
     const bool is_outlier =
@@ -86,6 +113,16 @@ void TensorTrack::extend_misfit(int64_t step, float amax, float scale, double ex
 }
 
 void RunWatch::visit(int64_t step, const std::vector<int> &tensors, const std::vector<Sample> &samples) {
+    const bool is_bad = std::ranges::any_of(samples, [](const Sample &each) { return each[RunStatistic::non_finite] > 0; });
+    if (is_bad && non_finite_step_ < 0) {
+        non_finite_step_ = step;
+        for (const TensorTrack &track : tracks_) amax_then_.push_back(track.last_amax);
+        for (size_t i = 0; i < tensors.size(); i++) {
+            const auto index = static_cast<size_t>(tensors[i]);
+            if (index >= amax_then_.size()) amax_then_.resize(index + 1, not_collected);
+            amax_then_[index] = samples[i][RunStatistic::non_finite] > 0 ? not_collected : samples[i][RunStatistic::amax];
+        }
+    }
     for (size_t i = 0; i < tensors.size(); i++) {
         const auto index = static_cast<size_t>(tensors[i]);
         if (index >= tracks_.size()) tracks_.resize(index + 1);

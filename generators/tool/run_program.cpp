@@ -1,0 +1,123 @@
+#include "tool/run_program.h"
+#include "ir/words.h"
+#include "tool/tables.h"
+#include "tool/value_ranges.h"
+#include <cmath>
+#include <fmt/format.h>
+
+namespace scalide {
+
+namespace {
+
+/// More operators than these do not help.
+constexpr size_t most_suspects = 3;
+
+std::string place_of(const Node &node) {
+    const std::string line = short_place(node.location, "");
+    return node.op + (node.scope.empty() ? "" : " in " + node.scope) + (line.empty() ? "" : fmt::format(" ({})", line));
+}
+
+} // namespace
+
+RunProgram::RunProgram(const Program &program) : program_(program), producers_(producers(program)) {
+    for (size_t value = 0; value < program.values.size(); value++) values_[program.values[value].name] = static_cast<ValueId>(value);
+    for (const Result &result : program.results) values_.try_emplace(result.name, result.value);
+}
+
+std::vector<int> RunProgram::positions(const RunLog &log) const {
+    std::vector<int> made;
+    for (const LoggedTensor &tensor : log.tensors) {
+        const ValueId value = value_of(tensor);
+        made.push_back(value >= 0 ? producers_[value] : made.empty() ? -1 : made.back());
+    }
+    return made;
+}
+
+ValueId RunProgram::value_of(const LoggedTensor &tensor) const {
+    const auto found = values_.find(tensor.tensor);
+    return found == values_.end() ? -1 : found->second;
+}
+
+void RunProgram::cite_lines(RunLog &log) const {
+    for (LoggedTensor &tensor : log.tensors) {
+        const ValueId value = value_of(tensor);
+        if (value >= 0 && producers_[value] >= 0 && tensor.source.starts_with(program_.name + ".scl:"))
+            tensor.source = short_place(program_.nodes[producers_[value]].location, "-");
+    }
+}
+
+bool RunProgram::is_argument(const LoggedTensor &tensor) const {
+    const ValueId value = value_of(tensor);
+    return value >= 0 && producers_[value] < 0;
+}
+
+bool RunProgram::is_state(const LoggedTensor &tensor) const {
+    const ValueId value = value_of(tensor);
+    return std::ranges::any_of(program_.arguments, [&](const Argument &each) { return each.value == value && each.inout; });
+}
+
+bool RunProgram::is_always_zero(const LoggedTensor &tensor) const {
+    const ValueId value = value_of(tensor);
+    return value >= 0 && ValueRanges(program_, {}).range(value).magnitude() == 0;
+}
+
+std::string RunProgram::producer_of(const LoggedTensor &tensor) const {
+    const ValueId value = value_of(tensor) < 0 ? -1 : copied_value(program_, producers_, value_of(tensor));
+    return value < 0 || producers_[value] < 0 ? "" : place_of(program_.nodes[static_cast<size_t>(producers_[value])]);
+}
+
+std::string RunProgram::operator_of(const LoggedTensor &tensor) const {
+    const ValueId value = value_of(tensor) < 0 ? -1 : copied_value(program_, producers_, value_of(tensor));
+    return value < 0 || producers_[value] < 0 ? "" : program_.nodes[static_cast<size_t>(producers_[value])].op;
+}
+
+int RunProgram::update_of(const LoggedTensor &state, const RunLog &log) const {
+    const ValueId value = value_of(state);
+    for (const Result &result : program_.results) {
+        if (result.argument < 0 || program_.arguments[static_cast<size_t>(result.argument)].value != value) continue;
+        const auto found = std::ranges::find_if(log.tensors, [&](const LoggedTensor &each) { return value_of(each) == result.value; });
+        if (found != log.tensors.end()) return static_cast<int>(found - log.tensors.begin());
+    }
+    return -1;
+}
+
+std::map<ValueId, double> RunProgram::magnitudes(const RunLog &log, const std::vector<float> &amax) const {
+    std::map<ValueId, double> known;
+    for (size_t i = 0; i < std::min(amax.size(), log.tensors.size()); i++)
+        if (const ValueId value = value_of(log.tensors[i]); value >= 0 && amax[i] >= 0 && std::isfinite(amax[i])) known[value] = amax[i];
+    return known;
+}
+
+std::string RunProgram::reason_of(const LoggedTensor &tensor, const RunLog &log, const std::vector<float> &amax) const {
+    const ValueId value = value_of(tensor);
+    if (value < 0 || producers_[value] < 0) return "";
+    ValueRanges ranges(program_, magnitudes(log, amax));
+    const std::vector<Suspect> suspects = ranges.suspects(value);
+    const std::optional<Dtype> format = parse_dtype(tensor.format);
+    const double magnitude = suspects.empty() && format && is_float(*format) ? ranges.range(value).magnitude() : 0;
+    if (std::isfinite(magnitude) && magnitude > 0 && magnitude > largest_of(*format) && size_of(*format) < 4)
+        return fmt::format("its conversion to {0}: the numbers of {1} can reach {2:.4g}, and {0} ends at {3:.6g}", tensor.format,
+                           producer_of(tensor), magnitude, largest_of(*format));
+    std::string text;
+    for (size_t i = 0; i < std::min(suspects.size(), most_suspects); i++)
+        text += (i == 0 ? "" : ", or ") + place_of(program_.nodes[static_cast<size_t>(suspects[i].node)]) + ", " + suspects[i].reason;
+    if (suspects.size() > most_suspects) text += fmt::format(", or {} later operators", suspects.size() - most_suspects);
+    return text;
+}
+
+double RunProgram::largest_update(const LoggedTensor &state, const RunLog &log, const std::vector<float> &amax) const {
+    const ValueId value = value_of(state);
+    for (const Result &result : program_.results) {
+        if (result.argument < 0 || program_.arguments[static_cast<size_t>(result.argument)].value != value) continue;
+        if (result.value == value) return 0;
+        const int made = producers_[result.value];
+        if (made < 0) continue;
+        const Node &node = program_.nodes[static_cast<size_t>(made)];
+        if (node.operands.size() != 2 || (node.op != "sub" && node.op != "add" && node.op != "add_any")) continue;
+        const ValueId update = node.operands[0] == value ? node.operands[1] : node.operands[1] == value ? node.operands[0] : -1;
+        if (update >= 0) return ValueRanges(program_, magnitudes(log, amax)).range(update).magnitude();
+    }
+    return std::numeric_limits<double>::infinity();
+}
+
+} // namespace scalide
