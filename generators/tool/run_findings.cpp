@@ -294,7 +294,7 @@ private:
                        fmt::format(" is exactly 0 in {} of {} lines of statistics.{}", track_.empty_lines, track_.lines, operator_text()));
         }
         if (track_.zero_lines == 0 || tensor_.elements <= 0) return;
-        const double zeros = track_.zero_sum / track_.zero_lines / tensor_.elements,
+        const double zeros = track_.mean_zeros() / tensor_.elements,
                      subnormal = track_.subnormal_sum / track_.zero_lines / tensor_.elements;
         if (zeros < run_limits::zeros && zeros + subnormal < run_limits::imprecise) return;
         add("underflow", -1,
@@ -312,16 +312,25 @@ private:
     std::vector<Finding> &findings_;
 };
 
-/// A gradient is exactly 0 because of the first tensor before it that loses its elements: this tensor is the cause.
-void promote_causes(const RunLog &log, std::vector<Finding> &findings) {
-    std::optional<int> first;
-    for (const Finding &finding : findings)
-        if (finding.kind == "zero gradient") first = std::min(first.value_or(finding.position), finding.position);
-    if (!first) return;
+/// A tensor is exactly 0 because of the first tensor before it that loses its elements: this tensor is the cause.
+void promote_causes(const RunLog &log, const RunWatch &watch, std::vector<Finding> &findings) {
+    const auto first_of = [&](const std::string &kind) {
+        std::optional<int> first;
+        for (const Finding &finding : findings)
+            if (finding.kind == kind) first = std::min(first.value_or(finding.position), finding.position);
+        return first;
+    };
+    const std::optional<int> gradient = first_of("zero gradient"), tensor = first_of("zero tensor"), vanished = first_of("vanished");
     for (Finding &finding : findings) {
-        if (finding.tensor < 0 || finding.position > *first) continue;
-        const bool is_lost = finding.kind == "underflow" && log.tensors[static_cast<size_t>(finding.tensor)].direction == "backward";
-        if (is_lost || finding.kind == "zero tensor") finding.severity = Severity::bad;
+        if (finding.kind == "zero tensor" && gradient && finding.position <= *gradient) finding.severity = Severity::bad;
+        if (finding.kind != "underflow") continue;
+        const auto index = static_cast<size_t>(finding.tensor);
+        const bool is_lost = watch.tracks()[index].mean_zeros() >= run_limits::lost * log.tensors[index].elements;
+        const bool is_before = (gradient && finding.position <= *gradient) || (tensor && finding.position <= *tensor) ||
+                               (vanished && finding.position <= *vanished);
+        if (!is_lost || !is_before) continue;
+        finding.severity = Severity::bad;
+        finding.step = log.first_step;
     }
 }
 
@@ -423,6 +432,14 @@ double mean_of(const std::vector<MetricPoint> &points, size_t begin, size_t end)
     return sum / double(end - begin);
 }
 
+/// The standard error of the difference of two means.
+double noise_of(const std::vector<MetricPoint> &points, size_t quarter) {
+    double squares = 0;
+    for (const size_t begin : {size_t(0), points.size() - quarter})
+        for (size_t i = begin; i < begin + quarter; i++) squares += std::pow(points[i].value - mean_of(points, begin, begin + quarter), 2);
+    return std::sqrt(squares / double(quarter * quarter));
+}
+
 void add_trend(const std::string &name, const std::vector<MetricPoint> &points, std::vector<Finding> &findings) {
     const size_t quarter = points.size() / 4;
     if (quarter < run_limits::loss_least / 2) return;
@@ -432,7 +449,7 @@ void add_trend(const std::string &name, const std::vector<MetricPoint> &points, 
         findings.push_back(
             finding_of("loss flat", fmt::format("{} does not fall: {} on average in the first quarter of the run, {} in the last.", name,
                                                 number_text(first), number_text(last))));
-    else if (last > first || last > 2 * std::abs(mean_of(points, 0, points.size())))
+    else if (last - first > run_limits::loss_noise * noise_of(points, quarter) || last > 2 * std::abs(mean_of(points, 0, points.size())))
         findings.push_back(finding_of("loss rises",
                                       fmt::format("{} is larger at the end than at the beginning: {} on average in the last quarter of "
                                                   "the run, {} in the first. It is least in step {}, {}.",
@@ -559,7 +576,7 @@ std::vector<Finding> explain_run(const RunLog &log, const RunWatch &watch, const
     for (Finding &finding : findings)
         if (finding.tensor >= 0) finding.position = positions[static_cast<size_t>(finding.tensor)];
     explain_non_finite(log, watch, program, findings);
-    promote_causes(log, findings);
+    promote_causes(log, watch, findings);
     add_loss(log, findings);
     add_loss_scale(log, findings);
     if (against) add_difference(log, *against, findings);

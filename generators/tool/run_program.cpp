@@ -4,6 +4,7 @@
 #include "tool/value_ranges.h"
 #include <cmath>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace scalide {
 
@@ -98,11 +99,28 @@ std::string RunProgram::reason_of(const LoggedTensor &tensor, const RunLog &log,
     if (std::isfinite(magnitude) && magnitude > 0 && magnitude > largest_of(*format) && size_of(*format) < 4)
         return fmt::format("its conversion to {0}: the numbers of {1} can reach {2:.4g}, and {0} ends at {3:.6g}", tensor.format,
                            producer_of(tensor), magnitude, largest_of(*format));
-    std::string text;
-    for (size_t i = 0; i < std::min(suspects.size(), most_suspects); i++)
-        text += (i == 0 ? "" : ", or ") + place_of(program_.nodes[static_cast<size_t>(suspects[i].node)]) + ", " + suspects[i].reason;
-    if (suspects.size() > most_suspects) text += fmt::format(", or {} later operators", suspects.size() - most_suspects);
-    return text;
+    std::vector<std::string> places;
+    for (const Suspect &suspect : suspects) {
+        std::string place = place_of(program_.nodes[static_cast<size_t>(suspect.node)]) + ", " + suspect.reason;
+        if (std::ranges::find(places, place) == places.end()) places.push_back(std::move(place));
+    }
+    const size_t more = places.size() > most_suspects ? places.size() - most_suspects : 0;
+    places.resize(places.size() - more);
+    return fmt::format("{}{}", fmt::join(places, ", or "), more == 0 ? "" : fmt::format(", or {} later operators", more));
+}
+
+std::optional<double> RunProgram::factor_of(ValueId value, ValueId state) const {
+    value = copied_value(program_, producers_, value);
+    if (value == state) return 1;
+    if (producers_[value] < 0 || program_.nodes[static_cast<size_t>(producers_[value])].op != "mul") return std::nullopt;
+    const std::vector<ValueId> &operands = program_.nodes[static_cast<size_t>(producers_[value])].operands;
+    for (const size_t own : {0, 1}) {
+        const int factor = producers_[copied_value(program_, producers_, operands[1 - own])];
+        if (copied_value(program_, producers_, operands[own]) == state && factor >= 0 &&
+            program_.nodes[static_cast<size_t>(factor)].op == "constant")
+            return to_number(program_.nodes[static_cast<size_t>(factor)].attributes.at("value"));
+    }
+    return std::nullopt;
 }
 
 double RunProgram::largest_update(const LoggedTensor &state, const RunLog &log, const std::vector<float> &amax) const {
@@ -113,9 +131,12 @@ double RunProgram::largest_update(const LoggedTensor &state, const RunLog &log, 
         const int made = producers_[result.value];
         if (made < 0) continue;
         const Node &node = program_.nodes[static_cast<size_t>(made)];
-        if (node.operands.size() != 2 || (node.op != "sub" && node.op != "add" && node.op != "add_any")) continue;
-        const ValueId update = node.operands[0] == value ? node.operands[1] : node.operands[1] == value ? node.operands[0] : -1;
-        if (update >= 0) return ValueRanges(program_, magnitudes(log, amax)).range(update).magnitude();
+        if (node.op != "sub" && node.op != "add" && node.op != "add_any") continue;
+        ValueRanges ranges(program_, magnitudes(log, amax));
+        for (const size_t old : {0, 1})
+            if (const std::optional<double> factor = factor_of(node.operands[old], value))
+                return (*factor == 1 ? 0 : std::abs(*factor - 1) * ranges.range(value).magnitude()) +
+                       ranges.range(node.operands[1 - old]).magnitude();
     }
     return std::numeric_limits<double>::infinity();
 }

@@ -38,6 +38,8 @@ public:
     double largest_update(const LoggedTensor &state, const RunLog &log, const std::vector<float> &amax) const;
 
 private:
+    /// Returns c if the value is c * state: 1 for the state itself, the decay of a moving average.
+    std::optional<double> factor_of(ValueId value, ValueId state) const;
     ValueId value_of(const LoggedTensor &tensor) const;
     std::map<ValueId, double> magnitudes(const RunLog &log, const std::vector<float> &amax) const;
 

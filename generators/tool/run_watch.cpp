@@ -28,7 +28,7 @@ void TensorTrack::see(int64_t step, const Sample &sample) {
     if (rms < 0) rms = sample[RunStatistic::rms];
     if (rms > 0 && sample[RunStatistic::rms] == rms) constant_lines++;
     see_rms(step, sample[RunStatistic::rms]);
-    if (is_positive(scale)) see_jump(step, std::log2(scale), scale_, scale_jump);
+    if (is_positive(scale) && is_positive(amax)) see_jump(step, std::log2(scale), scale_, scale_jump);
     if (amax == 0 && !is_infinite) empty_lines++;
     last_step = step;
 }

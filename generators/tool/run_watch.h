@@ -14,6 +14,7 @@ constexpr double saturated = 0.01;       ///< share; a healthy scale per row sat
 constexpr double saturated_more = 10;    ///< times the largest share before
 constexpr double saturated_least = 8;    ///< elements
 constexpr double zeros = 0.25;           ///< share of nonzero elements that become 0; a few percent are usual
+constexpr double lost = 0.5;             ///< share of zeros that explains tensors that are 0 later in the program
 constexpr double imprecise = 0.5;        ///< share of elements that become 0 or subnormal
 constexpr int constant_lines = 10;       ///< a parameter that trains does not keep its rms in so many lines
 constexpr double saturated_units = 0.95; ///< the rms of tanh
@@ -21,6 +22,7 @@ constexpr int vanished_lines = 3;        ///< lines in which a tensor is 0 as a 
 constexpr double falls = 8;              ///< of a loss scale: it is halved once for each overflow, and grows in between
 constexpr double loss_jump = 3;          ///< times the median of the losses before
 constexpr double loss_flat = 0.001;      ///< relative change from the first to the last quarter
+constexpr double loss_noise = 3;         ///< standard errors by which a loss is larger at the end
 constexpr size_t loss_window = 32, loss_least = 8;
 constexpr double against = 0.01;     ///< relative difference from another run
 constexpr double replaced = 0.25;    ///< of the rms of a state: the smallest change that counts
@@ -82,6 +84,8 @@ struct TensorTrack {
     float vanished_amax = 0;                          ///< before it
 
     void see(int64_t step, const Sample &sample);
+    /// The mean of the numbers of elements that became 0 by rounding.
+    double mean_zeros() const { return zero_lines == 0 ? 0 : zero_sum / zero_lines; }
 
 private:
     void see_shares(int64_t step, const Sample &sample);

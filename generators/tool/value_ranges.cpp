@@ -17,15 +17,12 @@ ValueRange known(double low, double high) {
     return std::isnan(low) || std::isnan(high) ? ValueRange{} : ValueRange{.low = low, .high = high, .is_known = true};
 }
 
-/// Returns the number of elements of `value` for each element of `of`; a symbolic extent counts as 1.
-double count_of(const Program &program, ValueId value, ValueId of) {
-    const auto count = [&](ValueId which) {
-        double product = 1;
-        for (const Extent &extent : program.type(which).shape)
-            if (extent.is_static()) product *= double(extent.value());
-        return std::max(1.0, product);
-    };
-    return count(value) / count(of);
+/// Returns the number of elements; a symbolic extent counts as 1.
+double count_of(const Program &program, ValueId value) {
+    double product = 1;
+    for (const Extent &extent : program.type(value).shape)
+        if (extent.is_static()) product *= double(extent.value());
+    return std::max(1.0, product);
 }
 
 /// One operator whose range is computed.
@@ -104,6 +101,12 @@ bool subtracts_maximum(const RangedNode &node) {
     return copied(program, made, program.nodes[made[peak]].operands[0]) == copied(program, made, node.node.operands[0]);
 }
 
+ValueRange range_of_addition(const RangedNode &node) {
+    ValueRange made = node[0].is_known && node[1].is_known ? known(node[0].low + node[1].low, node[0].high + node[1].high) : ValueRange{};
+    made.infinity = std::max(node[0].infinity, node[1].infinity);
+    return made;
+}
+
 ValueRange difference_of(const RangedNode &node) {
     const ValueRange &a = node[0], &b = node[1];
     if ((a.low == -unlimited && b.low == -unlimited && a.is_known && b.is_known) ||
@@ -148,7 +151,7 @@ ValueRange exponential(const RangedNode &node) {
 }
 
 ValueRange sum_of(const RangedNode &node) {
-    ValueRange made = times_count(node[0], count_of(node.program, node.node.operands[0], node.node.results[0]));
+    ValueRange made = times_count(node[0], count_of(node.program, node.node.operands[0]) / count_of(node.program, node.node.results[0]));
     if (node[0].has_peak && node[0].low >= 0)
         made.low = std::max(made.low, node[0].high);
     else if (node[0].low >= 0)
@@ -159,15 +162,15 @@ ValueRange sum_of(const RangedNode &node) {
 /// Returns the number of products in each sum of a matmul. A convolution has at most the elements of its filter.
 double summed(const RangedNode &node) {
     const ValueId lhs = node.node.operands[0];
-    if (node.node.op != "dot_general")
-        return count_of(node.program, node.node.operands[1], node.node.operands[1]) *
-               count_of(node.program, node.node.operands[1], node.node.results[0]);
+    if (node.node.op != "dot_general") return count_of(node.program, node.node.operands[1]);
     double product = 1;
     for (const int64_t axis : to_integers(node.node.attributes.at("contract").list[0]))
         if (const Extent &extent = node.program.type(lhs).shape[static_cast<size_t>(axis)]; extent.is_static())
             product *= double(extent.value());
     return product;
 }
+
+ValueRange sum_of_products(const RangedNode &node) { return times_count(product(node[0], node[1]), summed(node)); }
 
 ValueRange constant_of(const RangedNode &node) {
     const double value = to_number(node.node.attributes.at("value"));
@@ -203,80 +206,92 @@ ValueRange limited(const RangedNode &node, double low, double high) {
     return made;
 }
 
-/// The ranges of operators. Others make unknown numbers.
-const std::map<std::string, Transfer> &transfers() {
-    static const Transfer copy = [](const RangedNode &node) {
-        ValueRange made = node[0];
-        made.has_peak &= node.node.op == "convert_element_type" || node.node.op == "stop_gradient" || node.node.op == "reshape";
-        return made;
-    };
-    static const std::map<std::string, Transfer> table = {
-        {"constant", constant_of},
-        {"broadcast_in_dim", copy},
-        {"reshape", copy},
-        {"transpose", copy},
-        {"convert_element_type", copy},
-        {"stop_gradient", copy},
-        {"slice", copy},
-        {"rev", copy},
-        {"squeeze", copy},
-        {"expand_dims", copy},
-        {"reduce_max", copy},
-        {"reduce_min", copy},
-        {"gather", copy},
-        {"dynamic_slice", copy},
-        {"take", copy},
-        {"select_n", joined},
-        {"concatenate", joined},
-        {"pad", joined},
-        {"add",
-         [](const RangedNode &node) {
-             return node[0].is_known && node[1].is_known ? known(node[0].low + node[1].low, node[0].high + node[1].high) : ValueRange{};
-         }},
-        {"sub", difference_of},
-        {"mul",
-         [](const RangedNode &node) {
-             return node.node.operands[0] == node.node.operands[1] ? squared(node[0]) : product(node[0], node[1]);
-         }},
-        {"square", [](const RangedNode &node) { return squared(node[0]); }},
-        {"div", quotient_of},
-        {"integer_pow", power_of},
-        {"neg", [](const RangedNode &node) { return node[0].is_known ? known(-node[0].high, -node[0].low) : ValueRange{}; }},
-        {"abs",
-         [](const RangedNode &node) { return at_least_zero(std::max(node[0].low, -node[0].high), node[0].magnitude(), node[0].is_known); }},
-        {"max",
-         [](const RangedNode &node) { return limited(node, std::max(node[0].low, node[1].low), std::max(node[0].high, node[1].high)); }},
-        {"min",
-         [](const RangedNode &node) { return limited(node, std::min(node[0].low, node[1].low), std::min(node[0].high, node[1].high)); }},
-        {"exp", exponential},
-        {"log",
-         [](const RangedNode &node) {
-             return node[0].low <= 0 ? node.suspect(node[0].low < 0 ? "whose operand can be 0 or negative" : "whose operand can be 0")
-                                     : monotone(node, std::log);
-         }},
-        {"log1p",
-         [](const RangedNode &node) { return node[0].low <= -1 ? node.suspect("whose operand can be -1") : monotone(node, std::log1p); }},
-        {"sqrt", root_of},
-        {"rsqrt",
-         [](const RangedNode &node) {
-             return node[0].low <= 0 ? node.suspect("whose operand can be 0")
-                                     : known(1 / std::sqrt(node[0].high), 1 / std::sqrt(node[0].low));
-         }},
-        {"pow", [](const RangedNode &node) { return node[0].low <= 0 ? node.suspect("whose base can be 0 or negative") : ValueRange{}; }},
-        {"reduce_sum", sum_of},
-        {"cumsum",
-         [](const RangedNode &node) { return times_count(node[0], count_of(node.program, node.node.operands[0], node.node.operands[0])); }},
-        {"dot_general", [](const RangedNode &node) { return times_count(product(node[0], node[1]), summed(node)); }},
-        {"relu", [](const RangedNode &node) { return at_least_zero(node[0].low, rectified(node[0].high), node[0].is_known); }},
-        {"tanh", within(-1, 1)},
-        {"erf", within(-1, 1)},
-        {"sin", within(-1, 1)},
-        {"cos", within(-1, 1)},
-        {"sign", within(-1, 1)},
-        {"logistic", within(0, 1)},
-        {"softmax", within(0, 1)},
-    };
-    return table;
+/// Only operators that keep rows keep the largest element of each row.
+ValueRange copy_of(const RangedNode &node) {
+    ValueRange made = node[0];
+    made.has_peak &= node.node.op == "convert_element_type" || node.node.op == "stop_gradient" || node.node.op == "reshape";
+    return made;
+}
+
+/// In the mode fill_or_drop, an index out of range gives NaN.
+ValueRange gathered(const RangedNode &node) {
+    const auto mode = node.node.attributes.find("mode");
+    const bool can_fill = mode != node.node.attributes.end() && mode->second == Attribute("fill_or_drop");
+    return can_fill ? node.probably(copy_of(node), "whose indices can be out of range") : copy_of(node);
+}
+
+/// The ranges of operators that move numbers.
+const std::map<std::string, Transfer> movement_ranges = {
+    {"constant", constant_of},
+    {"broadcast_in_dim", copy_of},
+    {"reshape", copy_of},
+    {"transpose", copy_of},
+    {"convert_element_type", copy_of},
+    {"stop_gradient", copy_of},
+    {"slice", joined},
+    {"rev", copy_of},
+    {"squeeze", copy_of},
+    {"expand_dims", copy_of},
+    {"reduce_max", copy_of},
+    {"reduce_min", copy_of},
+    {"gather", gathered},
+    {"dynamic_slice", copy_of},
+    {"take", copy_of},
+    {"select_n", joined},
+    {"concatenate", joined},
+    {"pad", joined},
+};
+
+/// The ranges of arithmetic.
+const std::map<std::string, Transfer> arithmetic_ranges = {
+    {"add", range_of_addition},
+    {"sub", difference_of},
+    {"mul",
+     [](const RangedNode &node) { return node.node.operands[0] == node.node.operands[1] ? squared(node[0]) : product(node[0], node[1]); }},
+    {"square", [](const RangedNode &node) { return squared(node[0]); }},
+    {"div", quotient_of},
+    {"integer_pow", power_of},
+    {"neg", [](const RangedNode &node) { return node[0].is_known ? known(-node[0].high, -node[0].low) : ValueRange{}; }},
+    {"abs",
+     [](const RangedNode &node) { return at_least_zero(std::max(node[0].low, -node[0].high), node[0].magnitude(), node[0].is_known); }},
+    {"max", [](const RangedNode &node) { return limited(node, std::max(node[0].low, node[1].low), std::max(node[0].high, node[1].high)); }},
+    {"min", [](const RangedNode &node) { return limited(node, std::min(node[0].low, node[1].low), std::min(node[0].high, node[1].high)); }},
+    {"reduce_sum", sum_of},
+    {"cumsum", [](const RangedNode &node) { return times_count(node[0], count_of(node.program, node.node.operands[0])); }},
+    {"dot_general", sum_of_products},
+    {"conv_general_dilated", sum_of_products},
+};
+
+/// The ranges of functions. The numbers of other operators are unknown.
+const std::map<std::string, Transfer> function_ranges = {
+    {"exp", exponential},
+    {"log",
+     [](const RangedNode &node) {
+         return node[0].low <= 0 ? node.suspect(node[0].low < 0 ? "whose operand can be 0 or negative" : "whose operand can be 0")
+                                 : monotone(node, std::log);
+     }},
+    {"log1p",
+     [](const RangedNode &node) { return node[0].low <= -1 ? node.suspect("whose operand can be -1") : monotone(node, std::log1p); }},
+    {"sqrt", root_of},
+    {"rsqrt",
+     [](const RangedNode &node) {
+         return node[0].low <= 0 ? node.suspect("whose operand can be 0") : known(1 / std::sqrt(node[0].high), 1 / std::sqrt(node[0].low));
+     }},
+    {"pow", [](const RangedNode &node) { return node[0].low <= 0 ? node.suspect("whose base can be 0 or negative") : ValueRange{}; }},
+    {"relu", [](const RangedNode &node) { return at_least_zero(node[0].low, rectified(node[0].high), node[0].is_known); }},
+    {"tanh", within(-1, 1)},
+    {"erf", within(-1, 1)},
+    {"sin", within(-1, 1)},
+    {"cos", within(-1, 1)},
+    {"sign", within(-1, 1)},
+    {"logistic", within(0, 1)},
+    {"softmax", within(0, 1)},
+};
+
+const Transfer *transfer_of(const std::string &op) {
+    for (const auto *table : {&movement_ranges, &arithmetic_ranges, &function_ranges})
+        if (const auto found = table->find(op); found != table->end()) return &found->second;
+    return nullptr;
 }
 
 } // namespace
@@ -299,16 +314,51 @@ double largest_of(Dtype dtype) {
     return dtype == Dtype::f32 ? std::numeric_limits<float>::max() : decode(format_of(dtype), format_of(dtype).max_code);
 }
 
+namespace {
+
+/// Loops and branches: an operator of the body can be the cause. Otherwise the numbers grow from step to step.
+ValueRange range_of_loop(const RangedNode &node) {
+    for (const Region &region : node.node.regions)
+        for (const Result &result : region->results)
+            for (const Suspect &suspect : ValueRanges(*region, {}).suspects(result.value))
+                if (!suspect.is_weak)
+                    return node.suspect(
+                        fmt::format("in which {} can make it, {}", region->nodes[static_cast<size_t>(suspect.node)].op, suspect.reason));
+    return node.probably({}, node.node.op == "switch" ? "which is a branch" : "a loop whose numbers can grow in each of its steps");
+}
+
+/// Returns the values whose elements a node reads. A slice of a concatenation, such as one state of a loop, reads some of its operands.
+std::vector<ValueId> read_values(const Program &program, const std::vector<int> &producers, const Node &node) {
+    const int made = producers[node.operands.empty() ? 0 : node.operands[0]];
+    if (node.op != "slice" || made < 0 || program.nodes[static_cast<size_t>(made)].op != "concatenate") return node.operands;
+    const Node &joins = program.nodes[static_cast<size_t>(made)];
+    const auto axis = static_cast<size_t>(to_number(joins.attributes.at("dimension")));
+    const Extent start = to_extents(node.attributes.at("start"))[axis], limit = to_extents(node.attributes.at("limit"))[axis];
+    std::vector<ValueId> read;
+    int64_t begin = 0;
+    for (const ValueId operand : joins.operands) {
+        const Extent &extent = program.type(operand).shape[axis];
+        if (!extent.is_static() || !start.is_static() || !limit.is_static()) return node.operands;
+        const int64_t end = begin + extent.value();
+        if (begin < limit.value() && end > start.value()) read.push_back(operand);
+        begin = end;
+    }
+    return read;
+}
+
+} // namespace
+
 ValueRange ValueRanges::of_node(int index, Suspect &suspect) const {
     const Node &node = program_.nodes[static_cast<size_t>(index)];
     RangedNode ranged{program_, node, index, {}, producers_, suspect};
-    for (const ValueId operand : node.operands)
+    for (const ValueId operand : read_values(program_, producers_, node))
         if (is_float(program_.type(operand).dtype)) ranged.operands.push_back(ranges_.at(operand));
+    static const std::set<std::string> products = {"mul", "dot_general", "conv_general_dilated"};
+    if (products.contains(node.op) && std::ranges::any_of(ranged.operands, is_zero)) return known(0, 0);
     if (std::ranges::any_of(ranged.operands, &ValueRange::is_suspect)) return {.is_suspect = true};
-    if (!node.regions.empty()) return ranged.probably({}, "which is a loop or a branch");
-    const auto transfer = transfers().find(node.op == "add_any" ? "add" : node.op);
-    ValueRange made =
-        transfer == transfers().end() || (ranged.operands.empty() && node.op != "constant") ? ValueRange{} : transfer->second(ranged);
+    if (!node.regions.empty()) return range_of_loop(ranged);
+    const Transfer *transfer = transfer_of(node.op == "add_any" ? "add" : node.op);
+    ValueRange made = transfer == nullptr || (ranged.operands.empty() && node.op != "constant") ? ValueRange{} : (*transfer)(ranged);
     const Dtype dtype = program_.type(node.results[0]).dtype;
     if (!suspect.reason.empty() || !is_float(dtype) || dtype == Dtype::f64) return made;
     if (made.infinity >= 0 && node.op == "select_n") made.infinity = index;

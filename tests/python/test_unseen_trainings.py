@@ -257,3 +257,94 @@ def test_norm_of_an_embedding_that_is_zero(tmp_path):
     training = Training(tmp_path, sgd(loss, 0.1), first, batches, "bf16")
     first_line(training, rf"bad: v\d+ \(.*\) has an infinity or a NaN in step 9. The tensors before it are finite, so it comes from div in normalize \({HERE}\), "
                          "whose divisor can be 0")  # fmt: skip
+
+
+def test_recurrence_that_explodes(tmp_path):
+    def loss(p, x, y):
+        with jax.named_scope("rnn"):
+            h, _ = jax.lax.scan(lambda h, x: (h @ p["wh"] + x @ p["wx"], None), jnp.zeros((8, 16)), x)
+        with jax.named_scope("head"):
+            return jnp.mean((h @ p["wo"] - y) ** 2)
+
+    first = {"wh": numbers(16, 16, by=3), "wx": numbers(4, 16), "wo": numbers(16, 4)}
+    training = Training(tmp_path, sgd(loss, 0.1), first, [(numbers(50, 8, 4), numbers(8, 4)) for _ in range(3)], "f8_master")
+    first_line(training, rf"bad: v\d+ \(stored in rnn, {HERE}\) has an infinity or a NaN in step 0. The tensors before it are finite, so it comes from scan in rnn "
+                         rf"\({HERE}\), a loop whose numbers can grow in each of its steps")  # fmt: skip
+
+
+def test_small_inputs_in_fp8_without_a_scale(tmp_path):
+    own = write_policy(tmp_path, "rules:\n  - {op: dot_general, operand: primal, store: f8_e4m3fn}")
+    training = Training(tmp_path, sgd(mse, 0.05), mse_values(), [(x * np.float32(3e-4), y) for x, y in mse_batches(8)], own)
+    first_line(training, r"bad: batch.0 \(dot_general.lhs in hidden, .*\): 99.\d+ % of its elements become 0 by rounding to f8_e4m3fn")
+
+
+def test_average_of_weights_in_f16(tmp_path):
+    def step(state, x, y):
+        value, gradient = jax.value_and_grad(mse)(state["p"], x, y)
+        p = jax.tree.map(lambda w, g: w - 0.05 * g, state["p"], gradient)
+        average = jax.tree.map(lambda a, w: np.float16(0.9999) * a + np.float16(0.0001) * w.astype(np.float16), state["average"], p)
+        return {"p": p, "average": average}, value
+
+    p = mse_values()
+    training = Training(tmp_path, step, {"p": p, "average": jax.tree.map(lambda w: (w * 0.5 + 1).astype("f2"), p)}, mse_batches(8))
+    first_line(training, r"bad: state.average.w1 \(argument, .*\): its updates are at most \S+ in all lines, which is less than half the spacing of f16")
+
+
+def test_clipping_of_a_gradient_that_is_zero(tmp_path):
+    def step(p, x, y, weight):
+        value, gradient = jax.value_and_grad(lambda p: mse(p, x, y) * weight)(p)
+        with jax.named_scope("clip"):
+            norm = jnp.sqrt(sum(jnp.sum(g * g) for g in jax.tree.leaves(gradient)))
+            gradient = jax.tree.map(lambda g: g * (jnp.minimum(norm, 1.0) / norm), gradient)
+        return jax.tree.map(lambda w, g: w - 0.05 * g, p, gradient), value
+
+    batches = [(*batch, np.float32(0 if number == 8 else 1)) for number, batch in enumerate(mse_batches(12))]
+    training = Training(tmp_path, step, mse_values(), batches, "f16_master")
+    first_line(training, rf"bad: v\d+ \(.*\) has an infinity or a NaN in step 8. The tensors before it are finite, so it comes from div in clip \({HERE}\), whose divisor")
+
+
+def test_moments_that_are_reset(tmp_path):
+    def step(state, x, y):
+        value, gradient = jax.value_and_grad(mse)(state["p"], x, y)
+        v = jax.tree.map(lambda v, g: 0.99 * v + 0.01 * g * g, state["v"], gradient)
+        return {"p": jax.tree.map(lambda p, g, v: p - 1e-3 * g / (jnp.sqrt(v) + 1e-12), state["p"], gradient, v), "v": v}, value
+
+    p = mse_values()
+    small = jax.tree.map(lambda w: np.full_like(w, 1e-8), p)
+    training = Training(tmp_path, step, {"p": p, "v": jax.tree.map(np.copy, small)}, mse_batches(24), "f8_master",
+                        before=lambda number, state: state | {"v": jax.tree.map(np.copy, small)} if number == 20 else state)  # fmt: skip
+    first_line(training, r"bad: state.v.w\d \(argument, .*\): its root mean square changes .* from step 19 to step 20, .* the state was changed between the steps")
+
+
+def test_healthy_trainings(tmp_path):
+    """A first state and a last gradient of a recurrence are 0, which is no fault."""
+    def recurrence(p, x, y):
+        def cell(h, x):
+            h = jnp.tanh(h @ p["wh"] + x @ p["wx"])
+            return h, h
+
+        h, _ = jax.lax.scan(cell, jnp.zeros((8, 16)), x)
+        return jnp.mean((h[-1] @ p["wo"] - y) ** 2)
+
+    first = {"wh": numbers(16, 16, by=0.2), "wx": numbers(4, 16, by=0.3), "wo": numbers(16, 4, by=0.3)}
+    cases = {"recurrence": (recurrence, first, [(numbers(6, 8, 4), numbers(8, 4)) for _ in range(40)], "f32")}
+    cases |= {policy: (mse, mse_values(), mse_batches(40), policy) for policy in ("f8_master", "f8_delayed", "f16_scaled")}
+    for name, (loss, values, batches, policy) in cases.items():
+        (tmp_path / name).mkdir()
+        lines = Training(tmp_path / name, sgd(loss, 0.05), values, batches, policy).report()
+        assert lines[0].startswith("good: Nothing unusual was found"), (name, lines)
+
+
+def test_token_out_of_range(tmp_path):
+    """jax.numpy.take gives NaN for an index out of range."""
+    def loss(p, ids, y):
+        with jax.named_scope("embedding"):
+            e = jnp.take(p["table"], ids, axis=0)
+        with jax.named_scope("head"):
+            return jnp.mean((e.mean(1) @ p["w"] - y) ** 2)
+
+    batches = [(numbers.random.integers(0, 32, (8, 5)).astype("i4"), numbers(8, 4)) for _ in range(8)]
+    batches[5][0][2, 3] = 40
+    training = Training(tmp_path, sgd(loss, 0.1), {"table": numbers(32, 16), "w": numbers(16, 4)}, batches, "bf16")
+    first_line(training, rf"bad: v\d+ \(.*\) has an infinity or a NaN in step 5. The tensors before it are finite, so it comes from gather in embedding \({HERE}\), "
+                         "whose indices can be out of range")  # fmt: skip
