@@ -317,6 +317,16 @@ private:
     std::vector<ValueId> results_; ///< by result: the copy; -1: none
 };
 
+/// The new value of an argument of a region has the name of the argument. Other results get names that no earlier result has.
+void rename_results(Program &region) {
+    std::set<std::string> taken;
+    for (Result &result : region.results) {
+        if (result.argument >= 0) result.name = region.value_name(region.arguments[size_t(result.argument)].value);
+        const std::string own = result.name;
+        for (int number = 1; !taken.insert(result.name).second; number++) result.name = own + "." + std::to_string(number);
+    }
+}
+
 /// Gives the names of all values of regions to one program only, because buffers have names of their own. A renamed value keeps the name of
 /// its tensor.
 void rename_values(Program &program, std::set<std::string> &taken, bool is_outermost) {
@@ -328,8 +338,7 @@ void rename_values(Program &program, std::set<std::string> &taken, bool is_outer
         if (name != own && program.values[value].part == ArrayPart()) program.values[value].part.of = own;
         taken.insert(name);
     }
-    for (Result &result : program.results)
-        if (!is_outermost && result.argument >= 0) result.name = program.value_name(program.arguments[size_t(result.argument)].value);
+    if (!is_outermost) rename_results(program);
     for (Node &node : program.nodes)
         rewrite_regions(node, program, [&](Program region) {
             rename_values(region, taken, false);

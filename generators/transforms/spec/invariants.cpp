@@ -1,4 +1,5 @@
 #include "transforms/spec/invariants.h"
+#include "expr/base_operators.h"
 #include "kinds/kernel_kinds.h"
 #include "transforms/calls/calls.h"
 #include <algorithm>
