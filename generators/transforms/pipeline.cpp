@@ -48,9 +48,9 @@ struct Setting {
 /// What passes work on.
 struct State {
     Compiled compiled;
-    std::vector<PartialUpdate> updates;         ///< of the user's program
-    std::map<std::string, NamedTensor> tensors; ///< of the user's program, for statistics
-    Program base;                               ///< the main program at the end of Stage::constants; its forms are made from it again
+    std::vector<PartialUpdate> updates; ///< of the user's program
+    NamedTensors tensors;               ///< of the user's program, for statistics
+    Program base;                       ///< the main program at the end of Stage::constants; its forms are made from it again
     Program &main() { return compiled.forms.main.program; }
 };
 
@@ -80,7 +80,7 @@ using enum Invariant;
 Program run_simplify(const Program &program, const Setting &setting, State &) { return simplify(program, setting.rulebook); }
 
 Program simplify_source(const Program &program, const Setting &setting, State &state) {
-    if (!setting.options.statistics.empty()) state.tensors = named_tensors(program);
+    if (!setting.options.statistics.empty()) state.tensors = {named_tensors(program), named_tensors_of_regions(program)};
     Program simple = simplify(program, setting.rulebook);
     if (setting.options.takes_notes) state.updates = partial_updates(simple);
     return simple;

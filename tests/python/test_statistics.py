@@ -295,3 +295,112 @@ def test_constants_and_symbols():
     prepared = library.prepare(PARAMS)
     assert bits(library(PARAMS, X)) == bits(prepared(X)) == bits(scalide.build(traced, numerics="f8_master")(PARAMS, X))
     assert row_of(prepared, "x", format="f8_e4m3fn").amax == np.abs(X).max()
+
+
+STEPS = 40  # more than a build unrolls
+
+
+def recurrent_step(params, xs):
+    """A training step of a recurrent cell in a loop."""
+
+    def loss(params):
+        def cell(h, x):
+            with jax.named_scope("cell"):
+                h = jnp.tanh(x @ params["w1"][:, :16] + h @ params["u"])
+            return h, h
+
+        _, hs = jax.lax.scan(cell, jnp.zeros((24, 16)), xs)
+        return jnp.mean(hs**2)
+
+    value, gradient = jax.value_and_grad(loss)(params)
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradient), value
+
+
+@pytest.mark.parametrize("policy", ["f32", "f8_master", "f8_delayed", "f16_scaled"])
+def test_tensors_in_loops_count_in_all_steps(policy):
+    params = {"w1": PARAMS["w1"], "u": (random.standard_normal((16, 16)) * 0.2).astype("f4")}
+    xs = random.standard_normal((STEPS, 24, 16)).astype("f4")
+    traced = trace(recurrent_step, params, xs)
+    plain, library = scalide.build(traced, numerics=policy), scalide.build(traced, numerics=policy, statistics=1)
+    arguments = (plain.convert(params), xs, *([plain.init()] if plain._state else []))
+    assert bits(plain(*arguments)) == bits(library(*arguments))
+    rows = library.statistics()
+    in_loops = [row for row in rows if row.scope == "cell" and row.elements == STEPS * 24 * 16]
+    assert {row.direction for row in in_loops} == {"forward", "backward"} and {row.operator for row in in_loops} >= {"dot_general"}
+    counts = [count for count in library.check(*arguments).roundings if count.elements == STEPS * 24 * 16]
+    assert counts or policy == "f32"
+    for count in counts:
+        same = [row for row in rows if (row.tensor, row.format) == (count.tensor, count.format)]
+        assert (count.elements, count.zeros, count.saturated, count.subnormals) in [(row.elements, row.zeros, row.saturated, row.subnormal) for row in same], count
+
+
+LOOP = """program loop(h: f32[4, 8], xs: f32[50, 4, 8], w: f32[8, 8]) -> (out: f32[4, 8], all: f32[50, 4, 8]) {
+  out, all = scan(h, xs, w) {length: 50%s} with body(h: f32[4, 8] inout, x: f32[4, 8] each, w: f32[8, 8]) -> (h = next, y: f32[4, 8] = y) {
+    scope "step" {
+      a = add(h, x) : f32[4, 8]
+      y = dot(a, w) : f32[4, 8]
+      next = mul(y, 0.25) : f32[4, 8]
+    }
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("order", ["", ", reverse: true"])
+def test_numbers_of_a_tensor_in_a_loop(order):
+    library = scalide.build(scalide.Program(LOOP % order), numerics="f32", statistics=1)
+    h, xs, w = X[:4, :8], random.standard_normal((50, 4, 8)).astype("f4"), random.standard_normal((8, 8)).astype("f4")
+    xs[31, 2, 5] = xs[12, 1, 3] = 1e30
+    made, carried = np.empty((50, 4, 8)), h.astype("f8")
+    for number in reversed(range(50)) if order else range(50):
+        made[number] = (carried + xs[number]) @ w.astype("f8")
+        carried = made[number] / 4
+    result = library(h, xs, w)
+    stack = np.asarray(result[1]).astype("f8")
+    np.testing.assert_allclose(stack, made, rtol=2e-3, atol=1e-3 * np.abs(made).max())
+    (row,) = [row for row in library.statistics() if row.use == "dot_general" and row.scope == "step"]
+    exponents = np.clip((np.floor(np.log2(np.abs(stack[stack != 0]))) + 40) // 2, -1, 30).astype(int)
+    assert (row.elements, row.amax, row.non_finite, row.first, row.source) == (1600, np.abs(stack).max(), 0, None, "loop.scl:5")
+    assert row.rms == pytest.approx(math.sqrt(np.mean(stack**2)), rel=1e-5)
+    assert dict(row.histogram) == {2 * place - 40: count for place, count in zip(*np.unique(exponents, return_counts=True))}
+    xs[31, 2, 5], xs[12, 1, 3] = math.inf, 0
+    stack = np.asarray(library(h, xs, w)[1])
+    (row,) = [row for row in library.statistics() if row.use == "dot_general" and row.scope == "step"]
+    wrong = ~np.isfinite(stack)
+    assert (row.non_finite, row.first, row.amax) == (wrong.sum(), np.flatnonzero(wrong)[0], np.abs(stack[~wrong]).max())
+
+
+def test_loops_in_loops_and_loops_without_a_known_length():
+    h, w = X[:4, :8], (random.standard_normal((8, 8)) * 0.4).astype("f4")
+
+    def nested(h, w):
+        def outer(h, _):
+            def inner(g, _):
+                with jax.named_scope("inner"):
+                    return jnp.tanh(g @ w), None
+
+            return jax.lax.scan(inner, h, None, length=STEPS)[0] + 1, None
+
+        return jax.lax.scan(outer, h, None, length=STEPS + 2)[0]
+
+    def unknown(h, w):
+        def body(state):
+            with jax.named_scope("inner"):
+                return state[0] + 1, jnp.tanh(state[1] @ w)
+
+        return jax.lax.while_loop(lambda state: (state[0] < STEPS) & (jnp.sum(jnp.abs(state[1])) > 0.1), body, (0, h))[1] @ w
+
+    library = scalide.build(trace(nested, h, w), statistics=1)
+    made, carried = [], h.astype("f8")
+    for _ in range(STEPS + 2):
+        for _ in range(STEPS):
+            made.append(carried @ w.astype("f8"))
+            carried = np.tanh(made[-1])
+        carried = carried + 1
+    np.testing.assert_allclose(library(h, w), carried, rtol=1e-4)
+    (row,) = [row for row in library.statistics() if row.operator == "dot_general" and row.scope == "inner"]
+    assert row.elements == (STEPS + 2) * STEPS * 32 and (row.non_finite, row.first) == (0, None)
+    assert row.amax == pytest.approx(np.abs(made).max(), rel=1e-4) and row.rms == pytest.approx(math.sqrt(np.mean(np.square(made))), rel=1e-4)
+    library = scalide.build(trace(unknown, h, w), statistics=1)
+    library(h, w)
+    assert {row.scope for row in library.statistics()} == {"-"}

@@ -3,6 +3,7 @@
 #include "rulebook/builder.h"
 #include "rulebook/nearest.h"
 #include "transforms/analysis/operators.h"
+#include "transforms/numerics/loop_statistics.h"
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -262,6 +263,34 @@ void check_rows(const std::vector<StatisticsRow> &rows, const std::vector<const 
     }
 }
 
+/// What decides which numbers are collected, and how.
+struct Collection {
+    const Rulebook &rulebook;
+    const std::vector<StatisticsRow> &rows;
+    bool is_gpu;
+};
+
+/// Adds results to a program for sites of it. `first` is the number of the first entry that it returns.
+std::vector<CollectedStatistic> collect_sites(Program &program, const Collection &how, const std::vector<StatisticsSite> &sites,
+                                              size_t first, std::vector<const StatisticsRow *> &deciding) {
+    std::vector<CollectedStatistic> collected;
+    for (const StatisticsSite &site : sites) {
+        const StatisticsRow *row = deciding_row(site, how.rows);
+        if (row == nullptr) continue;
+        deciding.push_back(row);
+        CollectedStatistic made{.site = site,
+                                .row = row->location,
+                                .every = row->every,
+                                .shape = program.type(site.data).shape,
+                                .bins = magnitude_bins(site.format)};
+        Builder builder(how.rulebook, program);
+        Collector collector(builder, site, made, "statistics." + std::to_string(first + collected.size()) + ".", how.is_gpu);
+        collector.collect(row->collect);
+        collected.push_back(std::move(made));
+    }
+    return collected;
+}
+
 } // namespace
 
 int bin_of(const MagnitudeBins &bins, uint32_t bits) {
@@ -278,24 +307,26 @@ MagnitudeBins magnitude_bins(Dtype format) {
 }
 
 std::vector<CollectedStatistic> collect_statistics(Program &program, const Rulebook &rulebook, const std::vector<StatisticsRow> &rows,
-                                                   const std::map<std::string, NamedTensor> &source, bool is_gpu) {
-    const std::vector<StatisticsSite> sites = statistics_sites(program, rulebook, source);
-    std::vector<CollectedStatistic> collected;
+                                                   const NamedTensors &source, bool is_gpu) {
+    std::vector<StatisticsSite> sites = statistics_sites(program, rulebook, source.outside);
+    const std::vector<LoopSites> loops = loop_sites(program, Directions(program), rulebook, source.inside);
+    const std::vector<int> made_by = producers(program);
     std::vector<const StatisticsRow *> deciding;
-    for (const StatisticsSite &site : sites) {
-        const StatisticsRow *row = deciding_row(site, rows);
-        if (row == nullptr) continue;
-        deciding.push_back(row);
-        CollectedStatistic made{.site = site,
-                                .row = row->location,
-                                .every = row->every,
-                                .shape = program.type(site.data).shape,
-                                .bins = magnitude_bins(site.format)};
-        Builder builder(rulebook, program);
-        Collector collector(builder, site, made, "statistics." + std::to_string(collected.size()) + ".", is_gpu);
-        collector.collect(row->collect);
-        collected.push_back(std::move(made));
+    const auto collect = [&](Program &into, const std::vector<StatisticsSite> &of, size_t first) {
+        return collect_sites(into, {rulebook, rows, is_gpu}, of, first, deciding);
+    };
+    const std::vector<CollectedStatistic> outside = collect(program, sites, 0);
+    std::vector<CollectedStatistic> collected;
+    size_t next = 0, count = outside.size();
+    for (const LoopSites &loop : loops) { // in the order of the program
+        const auto is_later = [&](const CollectedStatistic &tensor) { return made_by[tensor.site.stored] > static_cast<int>(loop.node); };
+        for (; next < outside.size() && !is_later(outside[next]); next++) collected.push_back(outside[next]);
+        const std::vector<CollectedStatistic> made = collect_in_loop(program, loop, rulebook, count, collect);
+        collected.insert(collected.end(), made.begin(), made.end());
+        count += made.size();
     }
+    collected.insert(collected.end(), outside.begin() + static_cast<ptrdiff_t>(next), outside.end());
+    visit_sites(loops, [&](const StatisticsSite &site) { sites.push_back(site); });
     check_rows(rows, deciding, sites);
     return collected;
 }

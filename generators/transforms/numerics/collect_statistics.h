@@ -54,9 +54,14 @@ struct CollectedStatistic {
     std::array<std::string, statistic_parts> results = {}; ///< by part: name of the result of the program; empty: it is not collected
 };
 
+/// The tensors of the user's program, by name.
+struct NamedTensors {
+    std::map<std::string, NamedTensor> outside, inside; ///< of loops and branches
+};
+
 /// Adds results to a program of base operators: the statistics of all tensors that rows match. Nothing else of the program changes, so all
 /// other results keep their bits. Throws UserError for a row that matches nothing.
 std::vector<CollectedStatistic> collect_statistics(Program &program, const Rulebook &rulebook, const std::vector<StatisticsRow> &rows,
-                                                   const std::map<std::string, NamedTensor> &source, bool is_gpu);
+                                                   const NamedTensors &source, bool is_gpu);
 
 } // namespace scalide

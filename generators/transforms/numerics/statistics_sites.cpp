@@ -23,8 +23,8 @@ bool is_matmul(const Node &node) { return node.op == "dot_general" || node.op ==
 
 class Sites {
 public:
-    Sites(const Program &program, const Rulebook &rulebook, const std::map<std::string, NamedTensor> &source)
-        : program_(program), rulebook_(rulebook), source_(source), directions_(program), origins_(program, directions_),
+    Sites(const Program &program, const Directions &directions, const Rulebook &rulebook, const std::map<std::string, NamedTensor> &source)
+        : program_(program), rulebook_(rulebook), source_(source), directions_(directions), origins_(program, directions_),
           producers_(producers(program)), readers_(program.values.size()) {
         for (size_t value = 0; value < program.values.size(); value++)
             by_name_.emplace(program.values[value].name, static_cast<ValueId>(value));
@@ -34,12 +34,15 @@ public:
 
     std::vector<StatisticsSite> find() {
         for (const Argument &argument : program_.arguments) add_argument(argument);
-        for (const Node &node : program_.nodes) {
-            if (narrows(program_, node)) add_rounded(node);
-            if (is_matmul(node)) add_matmul(node);
-            for (const ValueId result : node.results) add_computed(node, result);
-        }
+        add_nodes();
         for (const Result &result : program_.results) add_result(result);
+        drop_repeated();
+        return std::move(sites_);
+    }
+
+    std::vector<StatisticsSite> find_in_body() {
+        is_body_ = true;
+        add_nodes();
         drop_repeated();
         return std::move(sites_);
     }
@@ -49,6 +52,14 @@ private:
         const Node *node;
         size_t operand;
     };
+
+    void add_nodes() {
+        for (const Node &node : program_.nodes) {
+            if (narrows(program_, node)) add_rounded(node);
+            if (is_matmul(node)) add_matmul(node);
+            for (const ValueId result : node.results) add_computed(node, result);
+        }
+    }
 
     bool is_array(ValueId value) const { return is_float(program_.type(value).dtype) && size_of(program_.type(value).dtype) <= 4; }
 
@@ -180,7 +191,9 @@ private:
             }
             const Node *maker = producer(operand);
             const bool is_rounded = maker != nullptr && maker->op == "convert_element_type";
-            if (is_rounded || !is_array(operand) || program_.values[operand].part.kind != ArrayPart::Kind::whole) continue;
+            if (is_rounded || (is_body_ && maker == nullptr) || !is_array(operand) ||
+                program_.values[operand].part.kind != ArrayPart::Kind::whole)
+                continue;
             add(plain(origins_.of(operand).tensor, operand, use_of({&node, i})));
         }
         add_product(node);
@@ -226,13 +239,14 @@ private:
     const Program &program_;
     const Rulebook &rulebook_;
     const std::map<std::string, NamedTensor> &source_;
-    const Directions directions_;
+    const Directions &directions_;
     const Origins origins_;
     const std::vector<int> producers_;
     std::vector<std::vector<Reader>> readers_; ///< by value
     std::map<std::string, ValueId> by_name_;
     std::map<std::pair<std::string, Dtype>, size_t> index_;
     std::vector<StatisticsSite> sites_;
+    bool is_body_ = false; ///< of a loop. Its arguments are tensors of the program around it, or of the step before
 };
 
 bool matches(const StatisticsRow &row, const StatisticsSite &site) {
@@ -256,9 +270,31 @@ std::map<std::string, NamedTensor> named_tensors(const Program &program) {
     return tensors;
 }
 
+std::map<std::string, NamedTensor> named_tensors_of_regions(const Program &program) {
+    const Directions directions(program);
+    std::map<std::string, NamedTensor> tensors;
+    std::map<std::string, int> counts;
+    visit_programs(program, [&](const Program &region) {
+        if (&region == &program) return;
+        for (const Node &node : region.nodes)
+            for (const ValueId result : node.results) {
+                tensors.emplace(region.value_name(result), NamedTensor{node.op, node.scope, directions.of(node), node.location});
+                counts[region.value_name(result)]++;
+            }
+    });
+    std::erase_if(tensors, [&](const auto &named) { return counts[named.first] > 1; });
+    return tensors;
+}
+
 std::vector<StatisticsSite> statistics_sites(const Program &program, const Rulebook &rulebook,
                                              const std::map<std::string, NamedTensor> &source) {
-    return Sites(program, rulebook, source).find();
+    const Directions directions(program);
+    return Sites(program, directions, rulebook, source).find();
+}
+
+std::vector<StatisticsSite> sites_in_body(const Program &body, const Directions &directions, const Rulebook &rulebook,
+                                          const std::map<std::string, NamedTensor> &source) {
+    return Sites(body, directions, rulebook, source).find_in_body();
 }
 
 const StatisticsRow *deciding_row(const StatisticsSite &site, const std::vector<StatisticsRow> &rows) {

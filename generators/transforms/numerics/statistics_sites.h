@@ -35,10 +35,18 @@ struct StatisticsSite {
     bool is_stored = true; ///< a rounded form; or an argument, a result, an operand or a result of a matmul, and no rounded form is a site
 };
 
+/// The values in loops and branches of a program before a policy changes it, by name. Names that occur twice are left out.
+std::map<std::string, NamedTensor> named_tensors_of_regions(const Program &program);
+
 /// Finds the sites of a program of base operators, in the order of the program. Each pair of a tensor and a format occurs once. Values in
 /// loops and branches are no sites. `source` is what named_tensors() returned.
 std::vector<StatisticsSite> statistics_sites(const Program &program, const Rulebook &rulebook,
                                              const std::map<std::string, NamedTensor> &source);
+
+/// Finds the sites in the body of a loop. The loop computes them in each step, so its arguments and results are no sites. `directions`: of
+/// the whole program. `source` is what named_tensors_of_regions() returned.
+std::vector<StatisticsSite> sites_in_body(const Program &body, const Directions &directions, const Rulebook &rulebook,
+                                          const std::map<std::string, NamedTensor> &source);
 
 /// Returns the row that decides for a site, or nullptr.
 const StatisticsRow *deciding_row(const StatisticsSite &site, const std::vector<StatisticsRow> &rows);

@@ -3,12 +3,15 @@
  *
  * A program has statistics if its policy has rows `statistics`, or if it was built with `scalide build --statistics`. The library then has
  * two forms of the program, and most steps run the form without statistics, which costs nothing. All results have the same bits in both,
- * except for the mantissa of a NaN.
+ * except for the mantissa of a NaN. A sum over several axes of concatenated arrays may be added in another order.
  *
  *     scalide_statistics *statistics;
  *     scalide_statistics_create(binding, arrays, count, NULL, &statistics);
  *     for (int64_t step = 0; step < steps; ++step) scalide_run_collecting(statistics, step);   // in place of scalide_run(binding)
  *     scalide_read_statistics(statistics, rows, scalide_statistics_count(program));
+ *
+ * A tensor in a loop counts as the stack of its arrays in all steps. Its scale is the largest scale of a step. Tensors in branches, and in
+ * loops whose number of steps is not known before they run, have no statistics.
  *
  * A scalide_statistics is used as its binding is: by one thread at a time. */
 #ifndef SCALIDE_STATISTICS_H
