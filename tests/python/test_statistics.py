@@ -93,6 +93,49 @@ def test_a_saturating_conversion(tmp_path):
     assert row.use == "dot_general.lhs" and dict(row.histogram) == {9: 5, -14: 3, -7: 8}
 
 
+def attention_step(params, x, y):
+    def loss(params):
+        q, k, v = (jnp.einsum("bsd,dhe->bhse", x, params[name]) for name in "qkv")
+        scores = jax.nn.softmax(jnp.einsum("bhse,bhte->bhst", q, k) / 4)
+        return jnp.mean((jnp.einsum("bhst,bhte,hed->bsd", scores, v, params["o"]) - y) ** 2)
+
+    value, gradient = jax.value_and_grad(loss)(params)
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradient), value
+
+
+@pytest.fixture(scope="module")
+def attention():
+    draw = np.random.default_rng(3)
+    params = {name: (0.3 * draw.standard_normal((24, 2, 16) if name != "o" else (2, 16, 24))).astype("f4") for name in "qkvo"}
+    x, y = (draw.standard_normal((2, 12, 24)).astype("f4") for _ in range(2))
+    program = trace(attention_step, params, x, y)
+    library = scalide.build(program, statistics=1)
+    library(params, x, y)
+    return program, (params, x, y), library.statistics()
+
+
+@pytest.mark.parametrize("policy", ["bf16", "f16_master", "f16_scaled", "f8_master", "f8_delayed", "f8_row"])
+def test_numbers_are_in_units_of_the_tensor(attention, policy):
+    """Neither the data of a scaled tensor nor a sum of products of data: each amax is that of a tensor in f32."""
+    program, arguments, expected = attention
+    library = scalide.build(program, numerics=policy, statistics=1)
+    state = library.init() if library._state else None
+    params = library.convert(arguments[0])
+    for _ in range(2):
+        result = library(params, *arguments[1:], *([state] if state else []))
+        state = result[1] if state else None
+    for row in library.statistics():
+        known = [other.amax for other in expected if other.elements == row.elements]
+        assert any(abs(row.amax - amax) <= 0.2 * amax for amax in known), row
+
+
+def test_tensors_without_a_name_have_numbers(attention):
+    """The users' program has no names for q, k and v before they are moved, so all have the name of their operator."""
+    _, _, rows = attention
+    products = [row.tensor for row in rows if row.tensor.startswith("bsd,dhe->bhse/dot_general")]
+    assert len(set(products)) == len(products) >= 3 and "bsd,dhe->bhse/dot_general.2" in products
+
+
 @pytest.mark.parametrize("format", ["f8_e4m3fn", "f8_e5m2", "f16", "bf16"])
 def test_counts_at_each_limit(format, tmp_path):
     """The numbers at which rounding changes its result, and their neighbours, in more than one block of a histogram."""

@@ -94,15 +94,13 @@ private:
             site_.factor < 0 ? site_.scale : builder_.add_one("divide_no_nan", {builder_.constant(1), site_.factor}));
     }
 
-    bool is_scaled_argument() const { return site_.is_argument && site_.scale >= 0; }
-
     /// The data of a scaled argument is in units of its scale. The tensor of another site is known before it is divided.
-    ValueId times_scale(ValueId scalar) { return is_scaled_argument() ? op("mul", scalar, site_.scale) : scalar; }
+    ValueId times_scale(ValueId scalar) { return site_.is_data ? op("mul", scalar, site_.scale) : scalar; }
 
     /// Data of an argument, and data that was multiplied by the inverse of a scale from its own amax, is in the range of its format. So one
     /// sum is enough.
     void add_squares() {
-        if (site_.factor >= 0 || is_scaled_argument()) {
+        if (site_.factor >= 0 || site_.is_data) {
             add(StatisticPart::small_squares, "small_squares", sum_of_squares(finite_magnitudes(site_.data), small_factor));
             return add_scale();
         }

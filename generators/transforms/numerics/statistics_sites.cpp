@@ -71,7 +71,40 @@ private:
         return node == nullptr ? NamedTensor() : NamedTensor{node->op, node->scope, directions_.of(*node), node->location};
     }
 
+    /// The tensor itself, without moves, conversions and limits.
+    ValueId root_of(ValueId value) const {
+        while (const Node *node = producer(value)) {
+            if (!moves_one_array(*node) && node->op != "convert_element_type" && unlimited(value) == value) break;
+            value = node->op == "convert_element_type" || moves_one_array(*node) ? node->operands[0] : unlimited(value);
+        }
+        return value;
+    }
+
+    bool is_constant_factor(ValueId value) const {
+        const Node *node = producer(value);
+        if (node != nullptr && node->op == "broadcast_in_dim") node = producer(node->operands[0]);
+        return node != nullptr && node->op == "constant";
+    }
+
+    /// A tensor without a name of the user has the name of its operator. Several such tensors have numbers. A tensor times a constant is
+    /// another tensor.
+    void name(StatisticsSite &site) {
+        const ValueId root = root_of(site.value);
+        const Node *maker = producer(root);
+        const bool is_product = maker != nullptr && (maker->op == "mul" || maker->op == "div") &&
+                                (is_constant_factor(maker->operands[0]) || is_constant_factor(maker->operands[1]));
+        if (is_product && site.tensor != program_.value_name(root) && site.scale < 0 && site.factor < 0 &&
+            !source_.contains(program_.value_name(root)))
+            site.tensor = maker->scope + (maker->scope.empty() ? "" : "/") + maker->op;
+        if (maker == nullptr || source_.contains(site.tensor)) return;
+        std::vector<ValueId> &same = roots_[site.tensor];
+        const auto number = std::ranges::find(same, root) - same.begin();
+        if (number == std::ssize(same)) same.push_back(root);
+        if (number > 0) site.tensor += "." + std::to_string(number + 1);
+    }
+
     void add(StatisticsSite site) {
+        name(site);
         const auto [known, is_new] = index_.try_emplace({site.tensor, site.format}, sites_.size());
         if (is_new) return sites_.push_back(std::move(site));
         StatisticsSite &before = sites_[known->second];
@@ -97,6 +130,7 @@ private:
         site.is_argument = true;
         site.source.location = argument.location;
         if (argument.part.kind == ArrayPart::Kind::data) site.scale = scale_of_argument(argument);
+        site.is_data = site.scale >= 0;
         add(std::move(site));
     }
 
@@ -121,6 +155,11 @@ private:
         }
         site.makes_infinities_finite |= overflow_of(node.attributes) == Overflow::clip;
         find_scale(node, site);
+        const Origin undivided = origins_.of(site.value);
+        if (!source_.contains(site.tensor) && source_.contains(undivided.tensor)) {
+            site.tensor = undivided.tensor;
+            site.source = source_of(site.tensor, nullptr);
+        }
         const Reader reader = reader_of(stored);
         if (reader.node != nullptr) {
             site.use = is_matmul(*reader.node) ? use_of(reader) : "stored";
@@ -154,9 +193,66 @@ private:
         for (ValueId value = conversion.operands[0]; value >= 0; value = limited_before(value))
             is_data |= program_.values[value].part.kind == ArrayPart::Kind::data;
         const Node *node = producer(site.data);
-        if (!is_data || node == nullptr || (node->op != "div" && node->op != "mul")) return;
+        if (node == nullptr || (node->op != "div" && node->op != "mul")) return find_argument_scale(site);
+        if (!is_data && !divides_by_scale(*node)) return;
         site.value = node->operands[0];
         (node->op == "div" ? site.scale : site.factor) = scalar_before(node->operands[1]);
+    }
+
+    /// The value without moves and broadcasts.
+    ValueId spread_from(ValueId value) const {
+        for (const Node *node = producer(value); node != nullptr && (moves_one_array(*node) || node->op == "broadcast_in_dim");
+             node = producer(value))
+            value = node->operands[0];
+        return value;
+    }
+
+    /// True for a scalar that a policy keeps as state: the scale of delayed scaling.
+    bool is_state(ValueId value) const {
+        return program_.type(value).is_scalar() && std::ranges::any_of(program_.arguments, [&](const Argument &argument) {
+                   return argument.value == value && argument.initial.has_value();
+               });
+    }
+
+    /// True for a scale, a product of scales, and what has their shape by a broadcast.
+    bool is_scale(ValueId value) const {
+        const ValueId from = spread_from(value);
+        const Node *node = producer(from);
+        return program_.values[from].part.is_scale() || is_state(from) ||
+               (node != nullptr && node->op == "mul" && is_scale(node->operands[0]) && is_scale(node->operands[1]));
+    }
+
+    bool is_inverse_scale(ValueId value) const {
+        const Node *node = producer(spread_from(value));
+        return node != nullptr && (node->op == "divide_no_nan" || node->op == "div") && is_scale(node->operands[1]);
+    }
+
+    /// True if the value is computed from magnitudes of a tensor, in a few steps.
+    bool measures(ValueId value, ValueId tensor, int steps = 12) const {
+        const Node *node = producer(value);
+        if (node == nullptr || steps == 0) return false;
+        // The largest number of a tensor that is not negative needs no magnitudes.
+        const bool is_measure = node->op == "abs" || node->op == "reduce_max";
+        if (is_measure && root_of(node->operands[0]) == root_of(tensor)) return true;
+        return std::ranges::any_of(node->operands, [&](ValueId operand) { return measures(operand, tensor, steps - 1); });
+    }
+
+    /// True if the node divides a tensor by its scale. Scales of rows have axes, and are no parts of a tensor.
+    bool divides_by_scale(const Node &node) const {
+        if (node.op == "mul") return is_inverse_scale(node.operands[1]);
+        if (node.op != "div" || is_scale(node.operands[1])) return node.op == "div";
+        return scalar_before(node.operands[1]) < 0 && !source_.contains(program_.value_name(node.results[0])) &&
+               measures(node.operands[1], node.operands[0]);
+    }
+
+    /// A copy of the data of a scaled argument is in units of the scale of the argument.
+    void find_argument_scale(StatisticsSite &site) const {
+        const ValueId root = root_of(site.value);
+        for (const Argument &argument : program_.arguments) {
+            if (argument.value != root || argument.part.kind != ArrayPart::Kind::data) continue;
+            site.scale = scale_of_argument(argument);
+            site.is_data = site.scale >= 0;
+        }
     }
 
     ValueId limited_before(ValueId value) const {
@@ -199,14 +295,41 @@ private:
         add_product(node);
     }
 
+    /// True for an operand that is the data of a scaled tensor.
+    bool is_data(ValueId value) const {
+        for (const Node *node = producer(value); program_.values[value].part.kind != ArrayPart::Kind::data; node = producer(value)) {
+            if (node == nullptr) return false;
+            const bool is_copy = moves_one_array(*node) || node->op == "convert_element_type";
+            if (!is_copy && unlimited(value) == value) return divides_by_scale(*node);
+            value = is_copy ? node->operands[0] : unlimited(value);
+        }
+        return true;
+    }
+
+    /// The sum times the scales of the operands. Scales of rows are chosen by element, so that no product is infinite. -1: there is none.
+    ValueId times_scales(ValueId sum) const {
+        ValueId product = -1;
+        for (ValueId value = sum; readers_[value].size() == 1;) {
+            const Node &node = *readers_[value][0].node;
+            if (node.op != "mul" || source_.contains(program_.value_name(node.results[0]))) break;
+            const ValueId factor = node.operands[1 - readers_[value][0].operand];
+            const Node *maker = producer(factor);
+            if (!is_scale(factor) && (maker == nullptr || maker->op != "select_n")) break;
+            product = value = node.results[0];
+        }
+        return product;
+    }
+
     /// The tensor of the user is the sum times the scales of the operands. It has the name of which the sum is the data.
     void add_product(const Node &node) {
         const Value &sum = program_.values[node.results[0]];
         const auto whole = by_name_.find(sum.part.of);
         const bool is_whole = whole != by_name_.end() && program_.type(whole->second).shape == sum.type.shape;
-        const ValueId value = is_whole ? whole->second : node.results[0];
-        if (is_array(value) && program_.values[value].part.kind == ArrayPart::Kind::whole)
-            add(plain(origins_.of(value).tensor, value, node.op));
+        const ValueId named = is_whole ? whole->second : node.results[0];
+        const bool is_scaled = !is_whole && (is_data(node.operands[0]) || is_data(node.operands[1]));
+        const ValueId value = is_scaled ? times_scales(node.results[0]) : named;
+        if (value >= 0 && is_array(value) && program_.values[named].part.kind == ArrayPart::Kind::whole)
+            add(plain(origins_.of(named).tensor, value, node.op));
     }
 
     /// A rounded form of a tensor has the numbers of the tensor, too.
@@ -245,6 +368,7 @@ private:
     std::vector<std::vector<Reader>> readers_; ///< by value
     std::map<std::string, ValueId> by_name_;
     std::map<std::pair<std::string, Dtype>, size_t> index_;
+    std::map<std::string, std::vector<ValueId>> roots_; ///< of tensors without a name of the user, by the name of their operator
     std::vector<StatisticsSite> sites_;
     bool is_body_ = false; ///< of a loop. Its arguments are tensors of the program around it, or of the step before
 };

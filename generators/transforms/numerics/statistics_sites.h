@@ -30,6 +30,7 @@ struct StatisticsSite {
     ValueId scale = -1;  ///< a scalar; -1: none, or an array of scales
     ValueId factor = -1; ///< a scalar by which the tensor is multiplied, instead of `scale`; -1: none
     bool is_argument = false;
+    bool is_data = false;                 ///< `value` is in units of `scale`, too: data of a scaled argument
     bool rounds_at_random = false;        ///< the result of the conversion depends on random bits
     bool makes_infinities_finite = false; ///< the conversion, or a limit before it, makes an infinity the largest number of the format
     bool is_stored = true; ///< a rounded form; or an argument, a result, an operand or a result of a matmul, and no rounded form is a site
