@@ -397,11 +397,26 @@ void add_odd_formats(const RunLog &log, std::vector<Finding> &findings) {
                        index, log.first_step));
 }
 
-void add_events(const RunLog &log, std::vector<Finding> &findings) {
-    const NonFiniteEvent &event = log.events.front();
+/// Returns the number of the tensor of an event, or -1.
+int tensor_of(const RunLog &log, const NonFiniteEvent &event) {
     const auto known = std::ranges::find_if(log.tensors, [&](const LoggedTensor &each) {
         return each.tensor == event.tensor && (event.scope.empty() || each.scope == event.scope);
     });
+    return known == log.tensors.end() ? -1 : static_cast<int>(known - log.tensors.begin());
+}
+
+/// True for an event that Metrics wrote: the event of a check has the index of the element.
+bool is_in_statistics(const RunLog &log, const std::vector<TensorTrack> &tracks, const NonFiniteEvent &event) {
+    const int tensor = tensor_of(log, event);
+    return event.index.empty() && event.first >= 0 && tensor >= 0 && tensor < std::ssize(tracks) &&
+           tracks[static_cast<size_t>(tensor)].non_finite_step == event.step;
+}
+
+/// An event names the first tensor of a step. If the statistics show the same, they explain more, and the event has the element.
+void add_events(const RunLog &log, const std::vector<TensorTrack> &tracks, std::vector<Finding> &findings) {
+    const NonFiniteEvent &event = log.events.front();
+    if (is_in_statistics(log, tracks, event)) return;
+    std::erase_if(findings, [](const Finding &finding) { return finding.kind == "non-finite"; });
     std::string words =
         fmt::format("{} is the first tensor with an infinity or a NaN, in step {}", name_to_string(event.tensor), event.step);
     if (!event.index.empty()) {
@@ -414,9 +429,17 @@ void add_events(const RunLog &log, std::vector<Finding> &findings) {
     if (!event.op.empty()) words += ". The operator is " + event.op;
     if (!event.scope.empty()) words += (event.op.empty() ? ". It is in " : " in ") + event.scope;
     if (!event.source.empty()) words += " (" + event.source + ")";
-    findings.push_back(
-        finding_of("non-finite", words + ".", known == log.tensors.end() ? -1 : static_cast<int>(known - log.tensors.begin()), event.step));
+    findings.push_back(finding_of("non-finite", words + ".", tensor_of(log, event), event.step));
     findings.back().position = -1;
+}
+
+/// Says where in its tensor the first infinity or NaN is, if the event is no finding of its own.
+void add_places(const RunLog &log, const std::vector<TensorTrack> &tracks, std::vector<Finding> &findings) {
+    for (const NonFiniteEvent &event : log.events)
+        for (Finding &finding : findings)
+            if (is_in_statistics(log, tracks, event) && finding.kind == "non-finite" && finding.tensor == tensor_of(log, event) &&
+                finding.step == event.step)
+                finding.text += fmt::format(" Its first one is element {} in row-major order.", event.first);
 }
 
 /// Median and time of the last losses.
@@ -566,16 +589,14 @@ std::string loss_of(const RunLog &log) {
 std::vector<Finding> explain_run(const RunLog &log, const RunWatch &watch, const RunProgram &program, const RunLog *against) {
     std::vector<Finding> findings;
     for (size_t i = 0; i < watch.tracks().size(); i++) TensorFindings(log, i, watch, program, findings).add_all();
-    if (!log.events.empty()) { // an event names the first tensor of a step, which the counts of the step cannot tell
-        std::erase_if(findings, [](const Finding &finding) { return finding.kind == "non-finite"; });
-        add_events(log, findings);
-    }
+    if (!log.events.empty()) add_events(log, watch.tracks(), findings);
     add_siblings(log, watch.tracks(), program, findings);
     add_odd_formats(log, findings);
     const std::vector<int> positions = program.positions(log);
     for (Finding &finding : findings)
         if (finding.tensor >= 0) finding.position = positions[static_cast<size_t>(finding.tensor)];
     explain_non_finite(log, watch, program, findings);
+    add_places(log, watch.tracks(), findings);
     promote_causes(log, watch, findings);
     add_loss(log, findings);
     add_loss_scale(log, findings);

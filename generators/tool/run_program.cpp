@@ -2,6 +2,7 @@
 #include "ir/words.h"
 #include "tool/tables.h"
 #include "tool/value_ranges.h"
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,23 +21,54 @@ std::string place_of(const Node &node) {
 
 } // namespace
 
-RunProgram::RunProgram(const Program &program) : program_(program), producers_(producers(program)) {
+RunProgram::RunProgram(const Program &program) : program_(program), directions_(program), producers_(producers(program)) {
     for (size_t value = 0; value < program.values.size(); value++) values_[program.values[value].name] = static_cast<ValueId>(value);
     for (const Result &result : program.results) values_.try_emplace(result.name, result.value);
+    for (size_t i = 0; i < program.nodes.size(); i++)
+        for (const Region &region : program.nodes[i].regions) add_names(*region, static_cast<int>(i));
+    for (size_t i = 0; i < program.nodes.size(); i++)
+        if (program.nodes[i].results.size() == 1)
+            by_operator_[key_of(program.nodes[i])].emplace_back(static_cast<int>(i), program.nodes[i].results[0]);
+}
+
+void RunProgram::add_names(const Program &region, int loop) {
+    for (const Value &value : region.values) loops_.try_emplace(value.name, loop);
+    for (const Node &node : region.nodes) {
+        by_operator_[key_of(node)].emplace_back(loop, -1);
+        for (const Region &inner : node.regions) add_names(*inner, loop);
+    }
+}
+
+std::string RunProgram::key_of(const Node &node) const {
+    return node.op + '\n' + node.scope + '\n' + std::string(to_string(directions_.of(node)));
+}
+
+/// A tensor without a name has the path of its operator. Its operators are in one place if they are one node, or are all in one loop.
+std::pair<int, ValueId> RunProgram::place_of_operator(const LoggedTensor &tensor) const {
+    if (const auto loop = loops_.find(tensor.tensor); loop != loops_.end()) return {loop->second, -1};
+    const auto found = by_operator_.find(tensor.op + '\n' + tensor.scope + '\n' + tensor.direction);
+    if (found == by_operator_.end()) return {-1, -1};
+    const auto is_first = [&](const auto &other) { return other.first == found->second.front().first; };
+    return std::ranges::all_of(found->second, is_first) ? found->second.front() : std::pair{-1, -1};
 }
 
 std::vector<int> RunProgram::positions(const RunLog &log) const {
     std::vector<int> made;
     for (const LoggedTensor &tensor : log.tensors) {
         const ValueId value = value_of(tensor);
-        made.push_back(value >= 0 ? producers_[value] : made.empty() ? -1 : made.back());
+        made.push_back(value >= 0 ? producers_[value] : position_of(tensor, made.empty() ? -1 : made.back()));
     }
     return made;
 }
 
+int RunProgram::position_of(const LoggedTensor &tensor, int before) const {
+    const int place = place_of_operator(tensor).first;
+    return place < 0 ? before : place;
+}
+
 ValueId RunProgram::value_of(const LoggedTensor &tensor) const {
     const auto found = values_.find(tensor.tensor);
-    return found == values_.end() ? -1 : found->second;
+    return found == values_.end() ? place_of_operator(tensor).second : found->second;
 }
 
 void RunProgram::cite_lines(RunLog &log) const {
@@ -91,6 +123,8 @@ std::map<ValueId, double> RunProgram::magnitudes(const RunLog &log, const std::v
 
 std::string RunProgram::reason_of(const LoggedTensor &tensor, const RunLog &log, const std::vector<float> &amax) const {
     const ValueId value = value_of(tensor);
+    if (const int loop = place_of_operator(tensor).first; value < 0 && loop >= 0)
+        return place_of(program_.nodes[static_cast<size_t>(loop)]) + ", a loop whose numbers can grow in each of its steps";
     if (value < 0 || producers_[value] < 0) return "";
     ValueRanges ranges(program_, magnitudes(log, amax));
     const std::vector<Suspect> suspects = ranges.suspects(value);

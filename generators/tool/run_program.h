@@ -1,6 +1,7 @@
 #pragma once
 #include "ir/program.h"
 #include "tool/run_watch.h"
+#include "transforms/analysis/directions.h"
 
 namespace scalide {
 
@@ -14,7 +15,7 @@ public:
     void cite_lines(RunLog &log) const;
 
     /// Returns for each tensor the position of its operator in the program; -1 for arguments, which exist before all operators. A tensor
-    /// that the program does not know has the position of the tensor before it.
+    /// without a name has the position of its operator, if its scope has only one, else of the tensor before it.
     std::vector<int> positions(const RunLog &log) const;
 
     /// True for an argument of the program.
@@ -41,11 +42,18 @@ private:
     /// Returns c if the value is c * state: 1 for the state itself, the decay of a moving average.
     std::optional<double> factor_of(ValueId value, ValueId state) const;
     ValueId value_of(const LoggedTensor &tensor) const;
+    int position_of(const LoggedTensor &tensor, int before) const;
+    void add_names(const Program &region, int loop);
+    std::string key_of(const Node &node) const;
+    std::pair<int, ValueId> place_of_operator(const LoggedTensor &tensor) const;
     std::map<ValueId, double> magnitudes(const RunLog &log, const std::vector<float> &amax) const;
 
     const Program &program_;
+    const Directions directions_;
     const std::vector<int> producers_;
     std::map<std::string, ValueId> values_;
+    std::map<std::string, std::vector<std::pair<int, ValueId>>> by_operator_; ///< by operator, scope and direction: node, and result or -1
+    std::map<std::string, int> loops_; ///< by name of a tensor in a loop: the node of the outermost loop
 };
 
 } // namespace scalide

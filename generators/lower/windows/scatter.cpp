@@ -29,7 +29,7 @@ public:
         const Index here(vars_.begin(), vars_.end());
         func_(buffer_order(vars_)) =
             is_in_place() ? Halide::undef(storage_type(dtype_)) : to_word(dtype_, lowering_.values.at(node_.operands[0], here));
-        counts_by_blocks() ? update_blocks() : update();
+        if (!counts_by_blocks() || !update_blocks()) update();
         fix_layout(func_, type().shape, lowering_.kernel);
         lowering_.kernel.outputs.push_back({func_, {0}});
     }
@@ -53,7 +53,8 @@ private:
         return !windows_.is_window_axis(0) && type().shape[0].is_static() && type().shape[0].value() <= most_counts;
     }
 
-    void update_blocks() {
+    /// Returns false if all updates have the same place, for which the compiler of Halide 21 fails.
+    bool update_blocks() {
         const Halide::Var part("part"), turn("turn");
         const Expr count = lowering_.values.extent(windows_.shape()[0]), blocks = Halide::Internal::simplify((count + block - 1) / block);
         Halide::Func counts("counts");
@@ -62,6 +63,7 @@ private:
         const Expr at = part * block + r * turns + turn;
         if (!windows_.shape()[0].divide(block)) r.where(at < count);
         const WindowPlace place = windows_.place({at});
+        if (!Halide::Internal::expr_uses_var(place.index[0], r.x.name())) return false;
         r.where(place.inside);
         counts(place.index[0], turn, part) += lowering_.values.at(node_.operands[2], {at});
         const Halide::RDom all(0, turns, 0, blocks);
@@ -69,6 +71,7 @@ private:
         auto &stages = lowering_.kernel.stages.emplace<ScatterStages>();
         stages.counts = counts;
         stages.blocks = blocks;
+        return true;
     }
 
     /// Returns the index of an element in the array of windows. An axis is a loop over updates (elements of a window innermost) or an axis

@@ -208,10 +208,11 @@ private:
         const ValueId category = choose(op("is_finite", wide), beyond, finite);
         made_.categories.makes_infinities_finite = site_.makes_infinities_finite;
         const ValueId flat = builder_.add_one("reshape", {category}, reshape_attributes({elements()}));
-        add(StatisticPart::categories, "categories", is_gpu_ ? count_by_comparisons(flat) : count_by_scatter(flat));
+        add(StatisticPart::categories, "categories",
+            is_gpu_ || elements() == Extent(1) ? count_by_comparisons(flat) : count_by_scatter(flat));
     }
 
-    /// Compares each element with each category. On a GPU, the kernel has many threads and no conflicts.
+    /// Compares each element with each category. On a GPU, the kernel has many threads and no conflicts. A single element needs no loop.
     ValueId count_by_comparisons(ValueId categories) {
         const Extents table{elements(), Extent(statistic_categories)};
         const ValueId all = builder_.add_one("broadcast_in_dim", {categories}, broadcast_attributes(table, {0}));

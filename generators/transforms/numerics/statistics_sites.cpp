@@ -21,6 +21,12 @@ bool narrows(const Program &program, const Node &node) {
 
 bool is_matmul(const Node &node) { return node.op == "dot_general" || node.op == "conv_general_dilated"; }
 
+Extent elements_of(const Type &type) {
+    Extent product = 1;
+    for (const Extent &extent : type.shape) product = product * extent;
+    return product;
+}
+
 class Sites {
 public:
     Sites(const Program &program, const Directions &directions, const Rulebook &rulebook, const std::map<std::string, NamedTensor> &source)
@@ -54,6 +60,7 @@ private:
     };
 
     void add_nodes() {
+        find_products();
         for (const Node &node : program_.nodes) {
             if (narrows(program_, node)) add_rounded(node);
             if (is_matmul(node)) add_matmul(node);
@@ -80,23 +87,72 @@ private:
         return value;
     }
 
+    /// The node that makes the tensor: of a sum times the scales of its operands, the matmul.
+    const Node *maker_of(ValueId root) const {
+        const auto product = products_.find(root);
+        return product == products_.end() ? producer(root) : product->second;
+    }
+
+    void find_products() {
+        for (const Node &node : program_.nodes) {
+            if (!is_matmul(node) || (!is_data(node.operands[0]) && !is_data(node.operands[1]))) continue;
+            const ValueId product = times_scales(node.results[0]);
+            if (product >= 0) products_.emplace(root_of(product), &node);
+        }
+    }
+
     bool is_constant_factor(ValueId value) const {
         const Node *node = producer(value);
         if (node != nullptr && node->op == "broadcast_in_dim") node = producer(node->operands[0]);
         return node != nullptr && node->op == "constant";
     }
 
+    /// The first tensor of the user that is a copy of the value, perhaps moved. Empty: there is none.
+    std::string moved_name(ValueId root) {
+        if (moved_.empty())
+            for (const Node &node : program_.nodes)
+                for (const ValueId result : node.results)
+                    if (source_.contains(program_.value_name(result)) && is_array(result)) moved_.try_emplace(root_of(result), result);
+        const auto found = moved_.find(root);
+        const bool is_same = found != moved_.end() && elements_of(program_.type(root)) == elements_of(program_.type(found->second));
+        return is_same ? program_.value_name(found->second) : "";
+    }
+
+    /// A tensor of the user whose name a pass lost, if only one can be it: with the same operator, place and number of elements. x / 4 may
+    /// have become x * 0.25. Empty: there is none, or there are several.
+    std::string lost_name(const Node &maker, ValueId root) const {
+        const auto is_same_op = [&](const std::string &op) {
+            return op == maker.op || (maker.op == "mul" && op == "div") || (maker.op == "div" && op == "mul");
+        };
+        std::string found;
+        for (const auto &[tensor, named] : source_) {
+            const bool is_same = is_same_op(named.op) && named.scope == maker.scope && named.direction == directions_.of(maker) &&
+                                 named.location.line == maker.location.line && named.location.column == maker.location.column &&
+                                 named.location.file == maker.location.file && named.elements == elements_of(program_.type(root));
+            if (!is_same || by_name_.contains(tensor)) continue;
+            if (!found.empty()) return "";
+            found = tensor;
+        }
+        return found;
+    }
+
     /// A tensor without a name of the user has the name of its operator. Several such tensors have numbers. A tensor times a constant is
     /// another tensor.
     void name(StatisticsSite &site) {
         const ValueId root = root_of(site.value);
-        const Node *maker = producer(root);
+        const Node *maker = maker_of(root);
         const bool is_product = maker != nullptr && (maker->op == "mul" || maker->op == "div") &&
                                 (is_constant_factor(maker->operands[0]) || is_constant_factor(maker->operands[1]));
         if (is_product && site.tensor != program_.value_name(root) && site.scale < 0 && site.factor < 0 &&
             !source_.contains(program_.value_name(root)))
             site.tensor = maker->scope + (maker->scope.empty() ? "" : "/") + maker->op;
         if (maker == nullptr || source_.contains(site.tensor)) return;
+        const std::string moved = moved_name(root);
+        if (const std::string lost = moved.empty() ? lost_name(*maker, root) : moved; !lost.empty()) {
+            site.tensor = lost;
+            site.source.op = source_.at(lost).op;
+            return;
+        }
         std::vector<ValueId> &same = roots_[site.tensor];
         const auto number = std::ranges::find(same, root) - same.begin();
         if (number == std::ssize(same)) same.push_back(root);
@@ -115,7 +171,7 @@ private:
     /// The value is the tensor itself, and nothing rounds it here.
     StatisticsSite plain(const std::string &tensor, ValueId value, const std::string &use) const {
         return {.tensor = tensor,
-                .source = source_of(tensor, producer(value)),
+                .source = source_of(tensor, maker_of(root_of(value))),
                 .use = use,
                 .format = program_.type(value).dtype,
                 .value = value,
@@ -368,6 +424,8 @@ private:
     std::vector<std::vector<Reader>> readers_; ///< by value
     std::map<std::string, ValueId> by_name_;
     std::map<std::pair<std::string, Dtype>, size_t> index_;
+    std::map<ValueId, const Node *> products_;          ///< by root: the matmul whose sum it is, times the scales of the operands
+    std::map<ValueId, ValueId> moved_;                  ///< by root: the first value with a name of the user
     std::map<std::string, std::vector<ValueId>> roots_; ///< of tensors without a name of the user, by the name of their operator
     std::vector<StatisticsSite> sites_;
     bool is_body_ = false; ///< of a loop. Its arguments are tensors of the program around it, or of the step before
@@ -390,7 +448,8 @@ std::map<std::string, NamedTensor> named_tensors(const Program &program) {
         tensors.emplace(program.value_name(argument.value), NamedTensor{"", "", Direction::none, argument.location});
     for (const Node &node : program.nodes)
         for (const ValueId result : node.results)
-            tensors.emplace(program.value_name(result), NamedTensor{node.op, node.scope, directions.of(node), node.location});
+            tensors.emplace(program.value_name(result),
+                            NamedTensor{node.op, node.scope, directions.of(node), node.location, elements_of(program.type(result))});
     return tensors;
 }
 
@@ -402,7 +461,8 @@ std::map<std::string, NamedTensor> named_tensors_of_regions(const Program &progr
         if (&region == &program) return;
         for (const Node &node : region.nodes)
             for (const ValueId result : node.results) {
-                tensors.emplace(region.value_name(result), NamedTensor{node.op, node.scope, directions.of(node), node.location});
+                tensors.emplace(region.value_name(result),
+                                NamedTensor{node.op, node.scope, directions.of(node), node.location, elements_of(region.type(result))});
                 counts[region.value_name(result)]++;
             }
     });

@@ -13,6 +13,7 @@ struct NamedTensor {
     std::string op, scope; ///< of the node that computes it; empty for an argument
     Direction direction = Direction::none;
     Location location = {};
+    Extent elements = 0;
 };
 
 /// The tensors of a program before a policy changes it, by name: arguments, and results of nodes.
