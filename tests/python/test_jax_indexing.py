@@ -82,13 +82,6 @@ def test_counts_of_many_places():
         np.testing.assert_array_equal(library(i), np.bincount(inside[inside < 64], minlength=64))
 
 
-def test_places_from_a_scalar_argument():
-    """Such a place has no bounds of its own, so its kernel did not compile."""
-    x = normal(0, (4,))
-    check({"drop": (lambda x, a: jnp.zeros(32, jnp.int32).at[jnp.where(x != 0, jnp.minimum(jnp.maximum(a, x.astype(jnp.int32)), 63) >> 1, 32)]
-                    .add(1, mode="drop"), (x, jnp.int32(0)))})  # fmt: skip
-
-
 def test_gradients_of_extrema_outside():
     """JAX writes these gradients with scatters that promise places inside; what breaks the promise is dropped there."""
     x, u = jnp.arange(5, dtype=jnp.float32), jnp.asarray([1.5, 7.25, 0.5], jnp.float32)

@@ -73,10 +73,7 @@ WindowPlace Windows::place(const Index &at) const {
         Index vector = at_index;
         vector.push_back(int(k));
         const Expr start = values_.at(node_.operands[1], vector), last = values_.extent(array_shape()[axis] - size(axis));
-        // A scatter runs only for places inside. Under this condition Halide removes a clamp, and then knows no bounds of the place.
-        const bool is_inside = scatters_ && drops;
-        const Expr inside = is_inside ? Halide::unsafe_promise_clamped(start, 0, last) : Halide::clamp(start, 0, last);
-        place.index[axis] = inside + place.index[axis];
+        place.index[axis] = Halide::clamp(start, 0, last) + place.index[axis];
         place.room.push_back(Halide::Internal::simplify(last + 1));
         if (drops) {
             place.inside = place.inside && start >= 0 && start <= last;
