@@ -435,11 +435,13 @@ void add_events(const RunLog &log, const std::vector<TensorTrack> &tracks, std::
 
 /// Says where in its tensor the first infinity or NaN is, if the event is no finding of its own.
 void add_places(const RunLog &log, const std::vector<TensorTrack> &tracks, std::vector<Finding> &findings) {
-    for (const NonFiniteEvent &event : log.events)
+    for (const NonFiniteEvent &event : log.events) {
+        if (!is_in_statistics(log, tracks, event)) continue;
+        const int tensor = tensor_of(log, event);
         for (Finding &finding : findings)
-            if (is_in_statistics(log, tracks, event) && finding.kind == "non-finite" && finding.tensor == tensor_of(log, event) &&
-                finding.step == event.step)
+            if (finding.kind == "non-finite" && finding.tensor == tensor && finding.step == event.step)
                 finding.text += fmt::format(" Its first one is element {} in row-major order.", event.first);
+    }
 }
 
 /// Median and time of the last losses.

@@ -17,13 +17,14 @@ std::vector<VarOrRVar> in_order(const std::vector<RVar> &updates, const std::vec
     return order;
 }
 
-void schedule_counts(Func func, Func counts, const Expr &blocks, const Tiles &tiles) {
+void schedule_counts(Func func, const ScatterStages &stages, const Tiles &tiles) {
+    Func counts = stages.counts;
     const Var element = func.args()[0], turn = counts.args()[1], part = counts.args()[2];
     const int lanes = tiles.at("lanes");
     counts.compute_root().vectorize(counts.args()[0], lanes, TailStrategy::GuardWithIf);
     Stage update = counts.update();
     update.reorder(turn, counts.rvars(0)[0], part).unroll(turn);
-    parallelize(update, part, blocks, 4096, tiles.at("count"));
+    parallelize(update, part, stages.blocks, stages.block, tiles.at("count"));
     func.update().reorder(element, func.rvars(0)[0], func.rvars(0)[1]).vectorize(element, lanes, TailStrategy::GuardWithIf);
 }
 
@@ -35,7 +36,7 @@ void schedule_scatter(LoweredKernel &kernel, const Tiles &tiles, const Target &)
     const std::vector<Var> axes = func.args();
     schedule_nest(func, axes, extents, tiles);
     const auto &stages = std::get<ScatterStages>(kernel.stages);
-    if (stages.counts.defined()) return schedule_counts(func, stages.counts, stages.blocks, tiles);
+    if (stages.counts.defined()) return schedule_counts(func, stages, tiles);
     const std::vector<int> &whole = stages.whole;
     Stage update = func.update();
     std::vector<Var> inner, outer;

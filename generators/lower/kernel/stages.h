@@ -137,6 +137,7 @@ struct ScatterStages {
     std::vector<int> whole; ///< buffer dimensions of the result that every window covers completely
     Halide::Func counts;    ///< (element, turn, block): what each block of updates adds up; undefined: there are no blocks
     Halide::Expr blocks;    ///< the number of blocks
+    int block = 0;          ///< the updates of a block
 };
 
 /// sort: a sorting network for short lines (lower/sorts/sort_network.cpp), a radix sort for the others (lower/sorts/sort_digits.cpp).

@@ -71,6 +71,7 @@ private:
         auto &stages = lowering_.kernel.stages.emplace<ScatterStages>();
         stages.counts = counts;
         stages.blocks = blocks;
+        stages.block = block;
         return true;
     }
 

@@ -25,6 +25,12 @@ constexpr uint32_t infinity_of_f32 = 0x7f800000;
 /// The exponent of f32 with which the second bin begins, less the octaves of a bin.
 int first_exponent_of(const MagnitudeBins &bins) { return bias_of_f32 + bins.first_exponent - bins.octaves; }
 
+/// Returns the bin of a finite magnitude, which is the number of f32 with these bits, 0 for zero.
+int bin_of(const MagnitudeBins &bins, uint32_t bits) {
+    const int above = static_cast<int>(bits >> mantissa_bits_of_f32) - first_exponent_of(bins);
+    return std::clamp(above, 0, statistic_bins * bins.octaves - 1) / bins.octaves;
+}
+
 /// Writes the nodes of the statistics of one tensor.
 class Collector {
 public:
@@ -161,11 +167,7 @@ private:
             reduce("reduce_min", choose(is_finite, places(), filled(none, Dtype::i32))));
     }
 
-    Extent elements() const {
-        Extent product = 1;
-        for (const Extent &extent : shape_) product = product * extent;
-        return product;
-    }
+    Extent elements() const { return element_count(shape_); }
 
     ValueId count_up_to(const Extents &shape, int64_t dimension) {
         return builder_.add_one("iota", {}, {{"dtype", std::string("i32")}, {"shape", to_attribute(shape)}, {"dimension", dimension}});
@@ -291,11 +293,6 @@ std::vector<CollectedStatistic> collect_sites(Program &program, const Collection
 }
 
 } // namespace
-
-int bin_of(const MagnitudeBins &bins, uint32_t bits) {
-    const int above = static_cast<int>(bits >> mantissa_bits_of_f32) - first_exponent_of(bins);
-    return std::clamp(above, 0, statistic_bins * bins.octaves - 1) / bins.octaves;
-}
 
 MagnitudeBins magnitude_bins(Dtype format) {
     const FormatSpec &spec = format_of(format);

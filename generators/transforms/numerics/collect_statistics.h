@@ -12,8 +12,6 @@ inline constexpr int statistic_bins = 32;
 /// Zero, then each bin and what up to three limits inside of bins add, then infinities and NaNs. See Categories.
 inline constexpr int statistic_categories = 1 + statistic_bins + 3 + 2;
 
-/// Returns the bin of a finite magnitude, which is the number of f32 with these bits, 0 for zero.
-int bin_of(const MagnitudeBins &bins, uint32_t bits);
 /// Returns the bins for the numbers of a format.
 MagnitudeBins magnitude_bins(Dtype format);
 

@@ -16,8 +16,7 @@ public:
 
     /// Replaces the numbers of a tensor by results of the program. The shape of the tensor gets an axis for the steps.
     void join(CollectedStatistic &tensor, const Extent &length) {
-        elements_ = Extent(1);
-        for (const Extent &extent : tensor.shape) elements_ = elements_ * extent;
+        elements_ = element_count(tensor.shape);
         tensor_ = &tensor;
         for (size_t part = 0; part < tensor.results.size(); part++) {
             const std::string &name = tensor.results[part];

@@ -7,6 +7,7 @@
 #include "transforms/numerics/policy_match.h"
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace scalide {
 
@@ -20,12 +21,6 @@ bool narrows(const Program &program, const Node &node) {
 }
 
 bool is_matmul(const Node &node) { return node.op == "dot_general" || node.op == "conv_general_dilated"; }
-
-Extent elements_of(const Type &type) {
-    Extent product = 1;
-    for (const Extent &extent : type.shape) product = product * extent;
-    return product;
-}
 
 class Sites {
 public:
@@ -61,6 +56,7 @@ private:
 
     void add_nodes() {
         find_products();
+        find_names();
         for (const Node &node : program_.nodes) {
             if (narrows(program_, node)) add_rounded(node);
             if (is_matmul(node)) add_matmul(node);
@@ -78,44 +74,57 @@ private:
         return node == nullptr ? NamedTensor() : NamedTensor{node->op, node->scope, directions_.of(*node), node->location};
     }
 
+    /// The value without moves and broadcasts.
+    ValueId unmoved(ValueId value) const {
+        for (const Node *node = producer(value); node != nullptr && moves_one_array(*node); node = producer(value))
+            value = node->operands[0];
+        return value;
+    }
+
+    /// Of a conversion, its operand; of another value, the value without moves and limits. The value itself: it is no copy.
+    ValueId copied(ValueId value) const {
+        const Node *node = producer(value);
+        return node != nullptr && node->op == "convert_element_type" ? node->operands[0] : unlimited(unmoved(value));
+    }
+
     /// The tensor itself, without moves, conversions and limits.
     ValueId root_of(ValueId value) const {
-        while (const Node *node = producer(value)) {
-            if (!moves_one_array(*node) && node->op != "convert_element_type" && unlimited(value) == value) break;
-            value = node->op == "convert_element_type" || moves_one_array(*node) ? node->operands[0] : unlimited(value);
-        }
+        for (ValueId before = copied(value); before != value; before = copied(value)) value = before;
         return value;
     }
 
     /// The node that makes the tensor: of a sum times the scales of its operands, the matmul.
     const Node *maker_of(ValueId root) const {
-        const auto product = products_.find(root);
-        return product == products_.end() ? producer(root) : product->second;
+        const auto matmul = matmuls_.find(root);
+        return matmul == matmuls_.end() ? producer(root) : matmul->second;
     }
 
     void find_products() {
         for (const Node &node : program_.nodes) {
             if (!is_matmul(node) || (!is_data(node.operands[0]) && !is_data(node.operands[1]))) continue;
             const ValueId product = times_scales(node.results[0]);
-            if (product >= 0) products_.emplace(root_of(product), &node);
+            products_.emplace(node.results[0], product);
+            if (product >= 0) matmuls_.emplace(root_of(product), &node);
         }
     }
 
+    void find_names() {
+        for (const Node &node : program_.nodes)
+            for (const ValueId result : node.results)
+                if (source_.contains(program_.value_name(result)) && is_array(result)) named_.try_emplace(root_of(result), result);
+    }
+
     bool is_constant_factor(ValueId value) const {
-        const Node *node = producer(value);
-        if (node != nullptr && node->op == "broadcast_in_dim") node = producer(node->operands[0]);
+        const Node *node = producer(unmoved(value));
         return node != nullptr && node->op == "constant";
     }
 
+    Extent elements_of(ValueId value) const { return element_count(program_.type(value).shape); }
+
     /// The first tensor of the user that is a copy of the value, perhaps moved. Empty: there is none.
-    std::string moved_name(ValueId root) {
-        if (moved_.empty())
-            for (const Node &node : program_.nodes)
-                for (const ValueId result : node.results)
-                    if (source_.contains(program_.value_name(result)) && is_array(result)) moved_.try_emplace(root_of(result), result);
-        const auto found = moved_.find(root);
-        const bool is_same = found != moved_.end() && elements_of(program_.type(root)) == elements_of(program_.type(found->second));
-        return is_same ? program_.value_name(found->second) : "";
+    std::string moved_name(ValueId root) const {
+        const auto found = named_.find(root);
+        return found != named_.end() && elements_of(root) == elements_of(found->second) ? program_.value_name(found->second) : "";
     }
 
     /// A tensor of the user whose name a pass lost, if only one can be it: with the same operator, place and number of elements. x / 4 may
@@ -128,7 +137,7 @@ private:
         for (const auto &[tensor, named] : source_) {
             const bool is_same = is_same_op(named.op) && named.scope == maker.scope && named.direction == directions_.of(maker) &&
                                  named.location.line == maker.location.line && named.location.column == maker.location.column &&
-                                 named.location.file == maker.location.file && named.elements == elements_of(program_.type(root));
+                                 named.location.file == maker.location.file && named.elements == elements_of(root);
             if (!is_same || by_name_.contains(tensor)) continue;
             if (!found.empty()) return "";
             found = tensor;
@@ -255,14 +264,6 @@ private:
         (node->op == "div" ? site.scale : site.factor) = scalar_before(node->operands[1]);
     }
 
-    /// The value without moves and broadcasts.
-    ValueId spread_from(ValueId value) const {
-        for (const Node *node = producer(value); node != nullptr && (moves_one_array(*node) || node->op == "broadcast_in_dim");
-             node = producer(value))
-            value = node->operands[0];
-        return value;
-    }
-
     /// True for a scalar that a policy keeps as state: the scale of delayed scaling.
     bool is_state(ValueId value) const {
         return program_.type(value).is_scalar() && std::ranges::any_of(program_.arguments, [&](const Argument &argument) {
@@ -272,25 +273,34 @@ private:
 
     /// True for a scale, a product of scales, and what has their shape by a broadcast.
     bool is_scale(ValueId value) const {
-        const ValueId from = spread_from(value);
+        const ValueId from = unmoved(value);
         const Node *node = producer(from);
         return program_.values[from].part.is_scale() || is_state(from) ||
                (node != nullptr && node->op == "mul" && is_scale(node->operands[0]) && is_scale(node->operands[1]));
     }
 
     bool is_inverse_scale(ValueId value) const {
-        const Node *node = producer(spread_from(value));
+        const Node *node = producer(unmoved(value));
         return node != nullptr && (node->op == "divide_no_nan" || node->op == "div") && is_scale(node->operands[1]);
     }
 
     /// True if the value is computed from magnitudes of a tensor, in a few steps.
-    bool measures(ValueId value, ValueId tensor, int steps = 12) const {
-        const Node *node = producer(value);
-        if (node == nullptr || steps == 0) return false;
-        // The largest number of a tensor that is not negative needs no magnitudes.
-        const bool is_measure = node->op == "abs" || node->op == "reduce_max";
-        if (is_measure && root_of(node->operands[0]) == root_of(tensor)) return true;
-        return std::ranges::any_of(node->operands, [&](ValueId operand) { return measures(operand, tensor, steps - 1); });
+    bool measures(ValueId value, ValueId tensor) const {
+        const ValueId root = root_of(tensor);
+        std::set<ValueId> reached, next{value};
+        for (int step = 0; step < 12 && !next.empty(); step++) {
+            reached.insert(next.begin(), next.end());
+            for (const ValueId from : std::exchange(next, {})) {
+                const Node *node = producer(from);
+                if (node == nullptr) continue;
+                // The largest number of a tensor that is not negative needs no magnitudes.
+                const bool is_measure = node->op == "abs" || node->op == "reduce_max";
+                if (is_measure && root_of(node->operands[0]) == root) return true;
+                for (const ValueId operand : node->operands)
+                    if (!reached.contains(operand)) next.insert(operand);
+            }
+        }
+        return false;
     }
 
     /// True if the node divides a tensor by its scale. Scales of rows have axes, and are no parts of a tensor.
@@ -336,11 +346,7 @@ private:
 
     void add_matmul(const Node &node) {
         for (size_t i = 0; i < 2; i++) {
-            ValueId operand = node.operands[i];
-            while (const Node *maker = producer(operand)) {
-                if (!moves_one_array(*maker)) break;
-                operand = maker->operands[0];
-            }
+            const ValueId operand = unmoved(node.operands[i]);
             const Node *maker = producer(operand);
             const bool is_rounded = maker != nullptr && maker->op == "convert_element_type";
             if (is_rounded || (is_body_ && maker == nullptr) || !is_array(operand) ||
@@ -353,11 +359,11 @@ private:
 
     /// True for an operand that is the data of a scaled tensor.
     bool is_data(ValueId value) const {
-        for (const Node *node = producer(value); program_.values[value].part.kind != ArrayPart::Kind::data; node = producer(value)) {
-            if (node == nullptr) return false;
-            const bool is_copy = moves_one_array(*node) || node->op == "convert_element_type";
-            if (!is_copy && unlimited(value) == value) return divides_by_scale(*node);
-            value = is_copy ? node->operands[0] : unlimited(value);
+        while (program_.values[value].part.kind != ArrayPart::Kind::data) {
+            const Node *node = producer(value);
+            const ValueId before = node == nullptr || !moves_one_array(*node) ? copied(value) : node->operands[0]; // each may be data
+            if (before == value) return node != nullptr && divides_by_scale(*node);
+            value = before;
         }
         return true;
     }
@@ -382,8 +388,8 @@ private:
         const auto whole = by_name_.find(sum.part.of);
         const bool is_whole = whole != by_name_.end() && program_.type(whole->second).shape == sum.type.shape;
         const ValueId named = is_whole ? whole->second : node.results[0];
-        const bool is_scaled = !is_whole && (is_data(node.operands[0]) || is_data(node.operands[1]));
-        const ValueId value = is_scaled ? times_scales(node.results[0]) : named;
+        const auto product = is_whole ? products_.end() : products_.find(node.results[0]);
+        const ValueId value = product == products_.end() ? named : product->second;
         if (value >= 0 && is_array(value) && program_.values[named].part.kind == ArrayPart::Kind::whole)
             add(plain(origins_.of(named).tensor, value, node.op));
     }
@@ -424,8 +430,9 @@ private:
     std::vector<std::vector<Reader>> readers_; ///< by value
     std::map<std::string, ValueId> by_name_;
     std::map<std::pair<std::string, Dtype>, size_t> index_;
-    std::map<ValueId, const Node *> products_;          ///< by root: the matmul whose sum it is, times the scales of the operands
-    std::map<ValueId, ValueId> moved_;                  ///< by root: the first value with a name of the user
+    std::map<ValueId, ValueId> products_;               ///< by sum of a matmul of scaled operands: times_scales()
+    std::map<ValueId, const Node *> matmuls_;           ///< by root of such a product
+    std::map<ValueId, ValueId> named_;                  ///< by root: the first value with a name of the user
     std::map<std::string, std::vector<ValueId>> roots_; ///< of tensors without a name of the user, by the name of their operator
     std::vector<StatisticsSite> sites_;
     bool is_body_ = false; ///< of a loop. Its arguments are tensors of the program around it, or of the step before
@@ -448,8 +455,8 @@ std::map<std::string, NamedTensor> named_tensors(const Program &program) {
         tensors.emplace(program.value_name(argument.value), NamedTensor{"", "", Direction::none, argument.location});
     for (const Node &node : program.nodes)
         for (const ValueId result : node.results)
-            tensors.emplace(program.value_name(result),
-                            NamedTensor{node.op, node.scope, directions.of(node), node.location, elements_of(program.type(result))});
+            tensors.emplace(program.value_name(result), NamedTensor{node.op, node.scope, directions.of(node), node.location,
+                                                                    element_count(program.type(result).shape)});
     return tensors;
 }
 
@@ -461,8 +468,8 @@ std::map<std::string, NamedTensor> named_tensors_of_regions(const Program &progr
         if (&region == &program) return;
         for (const Node &node : region.nodes)
             for (const ValueId result : node.results) {
-                tensors.emplace(region.value_name(result),
-                                NamedTensor{node.op, node.scope, directions.of(node), node.location, elements_of(region.type(result))});
+                tensors.emplace(region.value_name(result), NamedTensor{node.op, node.scope, directions.of(node), node.location,
+                                                                       element_count(region.type(result).shape)});
                 counts[region.value_name(result)]++;
             }
     });

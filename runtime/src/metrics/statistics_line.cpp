@@ -38,11 +38,8 @@ void print_text(Text &text, const char *key, const char *value) {
     print_escaped(text << '"', value) << "\", ";
 }
 
-void print_tensor(Text &text, const scalide_program &program, size_t index) {
-    scalide_statistic_info info;
-    scalide_describe_statistic(&program, index, &info);
-    const Window window = window_of(info.dtype);
-    text << '{';
+/// Writes what a tensor is, and where it is computed.
+void print_place(Text &text, const scalide_statistic_info &info) {
     print_text(text, "tensor", info.tensor);
     print_text(text, "use", info.use);
     print_text(text, "operator", info.op);
@@ -50,6 +47,14 @@ void print_tensor(Text &text, const scalide_program &program, size_t index) {
     print_text(text, "scope", info.scope);
     print_text(text, "direction", info.direction);
     print_text(text, "source", info.location);
+}
+
+void print_tensor(Text &text, const scalide_program &program, size_t index) {
+    scalide_statistic_info info;
+    scalide_describe_statistic(&program, index, &info);
+    const Window window = window_of(info.dtype);
+    text << '{';
+    print_place(text, info);
     print_text(text, "policy", info.policy);
     text << "\"every\": " << info.every << ", \"collect\": [";
     const char *separator = "";
@@ -164,13 +169,7 @@ bool print_first_non_finite(Text &text, double time, int64_t step, const scalide
     scalide_describe_statistic(&program, static_cast<size_t>(row - rows), &info);
     print_number(text << "{\"step\": " << step << ", \"time\": ", time);
     text << ", \"non_finite\": {";
-    print_text(text, "tensor", info.tensor);
-    print_text(text, "use", info.use);
-    print_text(text, "operator", info.op);
-    print_text(text, "format", scalide_dtype_name(info.dtype));
-    print_text(text, "scope", info.scope);
-    print_text(text, "direction", info.direction);
-    print_text(text, "source", info.location);
+    print_place(text, info);
     text << "\"count\": " << row->non_finite << ", \"first\": " << row->first << "}}\n";
     return true;
 }
